@@ -89,7 +89,7 @@ def settle_shards(store: Store) -> None:
 
 
 @contextmanager
-def writing(store: Store, command: str) -> Iterator[None]:
+def writing(store: Store, command: str, *, whole: bool = False) -> Iterator[None]:
     """For a command that writes into the ledger beside runs: of a store at a URL it holds the lease.
 
     What was interrupted is completed first.
@@ -97,12 +97,13 @@ def writing(store: Store, command: str) -> Iterator[None]:
     Args:
         store: the store.
         command: its name, for those who wait.
+        whole: whether it needs the snapshots of all shards.
 
     Raises:
         MemstateError: as for `holding`.
     """
     if store.settings.store.url:
-        with holding_briefly(store, f"process {os.getpid()} (memstate {command})"):
+        with holding_briefly(store, f"process {os.getpid()} (memstate {command})", whole=whole):
             yield
     else:
         complete_erasure(store)
@@ -110,8 +111,13 @@ def writing(store: Store, command: str) -> Iterator[None]:
 
 
 @contextmanager
-def holding_briefly(store: Store, holder: str) -> Iterator[None]:
+def holding_briefly(store: Store, holder: str, *, whole: bool = False) -> Iterator[None]:
     """As `holding`, for what may be done while shards have their nights, since it adds to the ledger alone.
+
+    Args:
+        store: the store.
+        holder: the command, for those who wait.
+        whole: whether it needs the snapshots of all shards, also in a bounded checkout.
 
     Raises:
         MemstateError: as for `holding`.
@@ -125,7 +131,7 @@ def holding_briefly(store: Store, holder: str) -> Iterator[None]:
             return
         from memstate_core.night.checkout.session import holding_lease_briefly
 
-        with holding_lease_briefly(store, holder):
+        with holding_lease_briefly(store, holder, whole=whole):
             require_settled(store)
             yield
 
@@ -161,7 +167,7 @@ def refresh(store: Store, command: str) -> None:
     Raises:
         MemstateError: as for `holding`.
     """
-    with writing(store, command):
+    with writing(store, command, whole=True):
         pass
     if store.home.begun_reshard.exists():
         with suppress(StoreLocked), holding(store, f"process {os.getpid()} (memstate {command})"):

@@ -22,6 +22,7 @@ from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.absent import require_here
 from memstate_core.state.files import link_or_copy
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import CHAIN
@@ -42,6 +43,7 @@ def cloned(store: Store) -> Iterator[Store]:
     Raises:
         StoreNotFound: the home does not exist.
         StoreLocked: a run or another clone holds the store, or an import held the ledger's lock for too long.
+        SnapshotAbsent: a bounded checkout has not all of them, since a night began after it was brought up to date.
     """
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
@@ -70,6 +72,7 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
         locks.enter_context(exclusive(home.lock, holder))
         if home.ledger.is_dir():
             locks.enter_context(store.ledger.writing(holder))
+        require_here(home, store.shards)
         for folder in (home.ledger, home.root / "snapshots"):
             _link_tree(folder, clone.root / folder.name)
         copies = [(home.root / FILE_NAME, clone.root)]

@@ -21,6 +21,7 @@ from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
+from memstate_core.state.absent import require_here
 from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
 from memstate_core.state.kept_open import kept_open
@@ -59,6 +60,7 @@ def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]
 
     Raises:
         StoreNotFound: nothing was published here.
+        SnapshotAbsent: a shard is not on this machine, or was removed from it meanwhile.
     """
     found = {}
     for shard in tracked(store.shards, "verify", len(store.shards), "shards"):
@@ -72,6 +74,7 @@ def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]
             found[snapshot.name] = verify(store, snapshot)
         others = [other for other in numbers(store.home, shard) if other != number] if deep else []
         found |= {f"{shard}/{other}": _kept(store, shard, other) for other in others}
+        require_here(store.home, [shard])
     if not found:
         raise StoreNotFound(str(store.home.root))
     return found

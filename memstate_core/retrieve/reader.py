@@ -31,6 +31,7 @@ from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, T
 from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements, superseded_in_force
 from memstate_core.run.run import GRAPH_FILE
+from memstate_core.state.absent import unreadable
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.replica_note import writer_of
@@ -56,11 +57,12 @@ class SnapshotReader:
 
     Raises:
         SnapshotDamaged: a file that the manifest names is missing, or does not open as what it is.
+        SnapshotAbsent: it is not on this machine.
     """
 
     def __init__(self, snapshot: Snapshot, *, buffer_mib: int = BUFFER_MIB) -> None:
         if missing := snapshot.missing():
-            raise SnapshotDamaged(snapshot.name, [f"{name} is missing" for name in missing])
+            raise unreadable(snapshot.home, snapshot.name, [f"{name} is missing" for name in missing])
         if problems := unopenable(snapshot):
             raise SnapshotDamaged(snapshot.name, problems)
         self.snapshot = snapshot

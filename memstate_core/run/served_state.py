@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import REVIEWS
 from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
+from memstate_core.state.absent import unreadable
 from memstate_core.state.current import served
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
@@ -68,6 +68,7 @@ def read_served(store: Store) -> dict[str, Served]:
     Raises:
         StoreNotFound: no shard does.
         SnapshotDamaged: a snapshot has other files than its manifest says.
+        SnapshotAbsent: one is not on this machine.
         LedgerDamaged: the recorded decisions are not as they were written.
     """
     store.ledger.chain.require_sound(tables=("transitions",))
@@ -76,7 +77,7 @@ def read_served(store: Store) -> dict[str, Served]:
 
 def _read(store: Store, snapshot: Snapshot) -> Served:
     if problems := snapshot.damage():
-        raise SnapshotDamaged(snapshot.name, problems)
+        raise unreadable(store.home, snapshot.name, problems)
     mine = of_shard(store.ledger.scan("transitions"), snapshot.manifest.shard).filter(pl.col("kind") != PUBLISHED)
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics, reviews = graph.read(TOPIC, _COLUMNS), graph.read(REVIEW)

@@ -31,6 +31,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.VerdictRefused: 409,
     errors.NotStale: 409,
     errors.SnapshotDamaged: 503,
+    errors.SnapshotAbsent: 503,
     errors.FrameMismatch: 500,
     errors.LedgerDamaged: 503,
     errors.ChainNotBegun: 500,

@@ -44,6 +44,7 @@ from memstate_core.serve.snapshots.watcher import Watcher
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.serve.workers.shared import Shared
+from memstate_core.state.absent import require_here
 
 Document = dict[str, Any]
 Entries = tuple[list[Document], tuple[str | int, ...] | None]
@@ -264,8 +265,11 @@ class Reading:
 
         Raises:
             StoreNotFound: nothing is served yet.
+            SnapshotAbsent: no shard that has a snapshot is on this machine.
         """
         if not self.serving.is_ready:
+            if who.sees_all:
+                require_here(self.store.home, self.store.shards)
             raise StoreNotFound(str(self.store.home.root), "no snapshot that is open")
         generation, now, max_age = self.serving.current, clock(), self.options.max_age
         if not who.sees_all:

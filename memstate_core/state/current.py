@@ -2,7 +2,8 @@
 
 Readers open what CURRENT names and need no lock. Where it names nothing that can be served (it is empty, garbage,
 missing, or its folder is gone), readers fall back to the newest sound version that the ledger records as published,
-with a warning; the next writer mends the file. `named_number` is strict, for those who look for damage.
+with a warning; the next writer mends the file. `named_number` is strict, for those who look for damage. Snapshots that
+are not on this machine (`absent`) are no damage, so nothing older is served in their place.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.model.scope import layout_of
+from memstate_core.state.absent import require_here
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
@@ -52,10 +54,12 @@ def current_number(home: Home, shard: str) -> int | None:
 
     Raises:
         SnapshotDamaged: CURRENT names no kept snapshot, and no published one is sound.
+        SnapshotAbsent: CURRENT names none, and they are not on this machine.
     """
     try:
         return named_number(home, shard)
     except SnapshotDamaged as error:
+        require_here(home, [shard])
         published = _published(home, shard).intersection(numbers(home, shard))
         found = _newest_sound(home, shard, tuple(sorted(published)), error.facts["problems"][0])
         if found is None and published:

@@ -1,4 +1,7 @@
-"""Shards whose served snapshot is damaged, so that answers can come from the others and say what they lack."""
+"""Shards whose served snapshot is damaged, or not on this machine.
+
+Answers can come from the others and say what they lack.
+"""
 
 from __future__ import annotations
 

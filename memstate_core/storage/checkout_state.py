@@ -16,6 +16,7 @@ class _Noted(Struct, frozen=True):
 
     state: State | None = None
     dirty: bool = False
+    absent: list[str] = []
 
 
 def checkout_state(home: Home, url: str) -> CheckoutState | None:
@@ -32,4 +33,4 @@ def checkout_state(home: Home, url: str) -> CheckoutState | None:
     except (OSError, ValueError):
         return None
     number, at = (0, None) if noted.state is None else (noted.state.number, iso(noted.state.at))
-    return CheckoutState(url=url, state=number, at=at, unsent=noted.dirty)
+    return CheckoutState(url=url, state=number, at=at, unsent=noted.dirty, absent=noted.absent)

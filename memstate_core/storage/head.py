@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import RemoteStoreDamaged, StoreUnreachable, StoreUrlRefused
 from memstate_core.storage.held import Held
 from memstate_core.storage.purpose import STORE
-from memstate_core.storage.storage import Storage, Unreadable, below, object_name, storage
+from memstate_core.storage.storage import OBJECTS, Storage, Unreadable, below, object_name, storage
 
 HEAD, FORMAT = f"{STORE.mark}/store.json", 1
 DATA = "data"
@@ -164,6 +165,17 @@ class Contents:
             problem = f"{state.list_name} has SHA-256 {found}, expected {state.sha256}"
             raise RemoteStoreDamaged(self._where, [problem])
         return msgjson.decode(content, type=list[RemoteFile])
+
+    def lacking(self, files: Iterable[RemoteFile]) -> list[str]:
+        """The contents of files that are missing at the URL, or have another size; their bytes are not read."""
+        sizes: dict[int, Mapping[str, int]] = {}
+        found = []
+        for file in files:
+            if file.fence not in sizes:
+                sizes[file.fence] = self._place(file.fence).sizes(OBJECTS)
+            if sizes[file.fence].get(object_name(file.sha256)) != file.size:
+                found.append(file.name)
+        return found
 
     def place(self, file: RemoteFile) -> Storage:
         """The storage of the content of a file, where it is called by its digest."""

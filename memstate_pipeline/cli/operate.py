@@ -46,6 +46,8 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if checkout := document["checkout"]:
         unsent = ", with changes here that were not sent" if checkout["unsent"] else ""
         yield f"checkout: state {checkout['state']:,} of {checkout['url']}{unsent}"
+        if absent := ", ".join(checkout["absent"]):
+            yield f"not on this machine: the snapshots of {absent}; `memstate pull` fetches them"
     yield f"embedding model: {document['embedding_model'] or 'none yet'}"
     yield "sizes: " + ", ".join(f"{kind} {size / 1048576:,.1f} MiB" for kind, size in document["sizes"].items())
     yield from (f"warning: {warning}" for warning in document["warnings"])
@@ -61,6 +63,7 @@ def store_status(store: Store) -> dict[str, Any]:
 
     from memstate_core.ingest.inbox import folder_warnings
     from memstate_core.model.text import iso
+    from memstate_core.state.absent import absent_shards
     from memstate_core.state.current import served_where_sound
     from memstate_core.state.sizes import sizes
     from memstate_core.state.snapshots import combined_state_hash
@@ -74,7 +77,7 @@ def store_status(store: Store) -> dict[str, Any]:
     newest = max(manifests, key=lambda manifest: manifest.now, default=None)
     counts, unreadable = _ledger_counts(store)
     checkout = checkout_state(store.home, store.settings.store.url)
-    evidence = counts["evidence"]
+    evidence, absent = counts["evidence"], absent_shards(store.home)
     published = min((snapshot.written_at() for snapshot in served), default=None)
     last = newest and {"run_id": newest.run_id, "now": iso(newest.now), "published_at": published and iso(published)}
     return {
@@ -95,7 +98,7 @@ def store_status(store: Store) -> dict[str, Any]:
             *(error.message for error in damaged.errors.values()),
             *unreadable,
             *folder_warnings(store.home),
-            *bound_warnings(served),
+            *bound_warnings(snapshot for snapshot in served if snapshot.manifest.shard not in absent),
         ],
     }
 
@@ -173,16 +176,19 @@ def verify(
     same state and the same index. Exits with 1 on a failure.
     """
     from memstate_core.night.backup.verify import verify_backups
+    from memstate_core.night.checkout.pull import fetch_absent
     from memstate_core.night.verify import verify_store
     from memstate_core.run.store import open_store
     from memstate_pipeline.cli.verified import verified
 
     store: Store = context.obj.store
+
+    def whole() -> Mapping[str, Any]:
+        fetch_absent(store)
+        return verify_store(open_store(store.home.root), deep=deep)
+
     with live_progress():
-        if backup is None:
-            verdicts = verified(store.home, lambda: verify_store(open_store(store.home.root), deep=deep))
-        else:
-            verdicts = verify_backups(backup, deep=deep)
+        verdicts = verified(store.home, whole) if backup is None else verify_backups(backup, deep=deep)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))

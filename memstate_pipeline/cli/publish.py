@@ -39,7 +39,7 @@ def publish(
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
-    with live_progress(doing="publish"), writing(store, "publish"):
+    with live_progress(doing="publish"), writing(store, "publish", whole=True):
         outcomes = publish_to(store, where, take_over=take_over, resend=resend)
         if store.settings.store.url:
             publish_keys(store, where)

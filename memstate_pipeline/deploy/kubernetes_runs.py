@@ -41,6 +41,7 @@ metadata:
 data:
   MEMSTATE_STORE_URL: s3://bucket/store
   MEMSTATE_STORE_NIGHTS_AT_ONCE: "1"
+  MEMSTATE_STORE_CHECKOUT_MIB: "1" # with several at once, the pod of a night fetches the snapshots of its shard alone
   MEMSTATE_PUBLISH_URL: s3://bucket/memory
   MEMSTATE_PUBLISH_ACCEPT_WRITES: "true"
   AWS_REGION: us-east-1

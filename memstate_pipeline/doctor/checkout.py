@@ -47,4 +47,6 @@ def _said(url: str, head: Head, nights: list[str], note: Note | None) -> str:
     detail = f"{url} has state {there:,}, this home {f'state {here:,}' if here else 'none yet'}; {writer}"
     if note is not None and note.dirty and head.checkout != note.id:
         detail += "; a command here ended without sending what it did: the next one, or `memstate pull`, discards that"
+    if note is not None and note.absent:
+        detail += f"; the snapshots of {', '.join(note.absent)} are there alone, `memstate pull` fetches them"
     return detail

@@ -77,13 +77,15 @@ class FetchState(Answer, frozen=True):
 class CheckoutState(Answer, frozen=True):
     """Which state of a store at a URL this home has: the number of the last one that it fetched or sent, 0 for none.
 
-    `unsent` is true while a command here writes, and after one that ended without sending what it did.
+    `unsent` is true while a command here writes, and after one that ended without sending what it did. Of the shards in
+    `absent` the snapshots are at the URL alone.
     """
 
     url: str
     state: int
     at: str | None
     unsent: bool
+    absent: NullIfOlder[list[str]] = None
 
 
 class ReplicaState(Answer, frozen=True):

@@ -14,6 +14,7 @@
     ├── VerdictRefused       a verdict on two topics contradicts recorded ones
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
+    │   └── SnapshotAbsent   a snapshot of a store at a URL is not on this machine
     ├── FrameMismatch        a table has not exactly the declared columns
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
     ├── ChainNotBegun        the chain of the ledger was not begun anew; nothing was changed
@@ -163,6 +164,7 @@ from memstate_core.model.errors.store import (
     LedgerDamaged,
     RebuildMismatch,
     RollbackRefused,
+    SnapshotAbsent,
     SnapshotDamaged,
     StoreLocked,
     StoreNotFound,
@@ -227,6 +229,7 @@ __all__ = [
     "SettingsError",
     "ShardRetired",
     "ShardsFailed",
+    "SnapshotAbsent",
     "SnapshotDamaged",
     "SourceUnreachable",
     "StagingMissing",

@@ -48,6 +48,24 @@ class SnapshotDamaged(MemstateError):
         )
 
 
+class SnapshotAbsent(SnapshotDamaged):
+    """A snapshot of a store at a URL is not on this machine, whose checkout has those of some shards alone.
+
+    A kind of `SnapshotDamaged`, since a read does the same for both: it answers from the other shards and names this.
+    """
+
+    def __init__(self, snapshot: str) -> None:
+        problem = "its files are at the URL alone"
+        MemstateError.__init__(
+            self,
+            f"snapshot {snapshot} is not on this machine, whose checkout has those of some shards alone "
+            "(store.checkout_mib). The store at the URL has it: run `memstate pull` to fetch all of it, then the same "
+            "command again.",
+            snapshot=snapshot,
+            problems=[problem],
+        )
+
+
 class FrameMismatch(MemstateError):
     """A table has not exactly the declared columns."""
 

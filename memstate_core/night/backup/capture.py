@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged, StoreNotF
 from memstate_core.run.begin import last_published
 from memstate_core.run.run import deaths_path, pending_path
 from memstate_core.run.store import Store
+from memstate_core.state.absent import unreadable
 from memstate_core.state.current import move_current, named_number
 from memstate_core.state.files import link_or_copy, make_folder
 from memstate_core.state.home import Home
@@ -71,11 +72,19 @@ def no_capture(home: Home, holder: str) -> Iterator[None]:
 
 
 @contextmanager
-def captured(store: Store, clock: WallClock = _CLOCK, name: str = _NAME) -> Iterator[Captured]:
+def captured(
+    store: Store, clock: WallClock = _CLOCK, name: str = _NAME, absent: Collection[str] = ()
+) -> Iterator[Captured]:
     """Captures a store for the length of the block; there is one capture of a name at a time.
 
     Remains of an earlier one, left by a killed process, are removed first. A capture of another name than a backup's is
     not kept out of compactions, so its caller holds the store's lock.
+
+    Args:
+        store: the store.
+        clock: for files that are still being written.
+        name: what it is called.
+        absent: shards whose snapshots are kept elsewhere; what they serve is read from the manifest alone.
 
     Raises:
         StoreNotFound: the home does not exist.
@@ -90,12 +99,12 @@ def captured(store: Store, clock: WallClock = _CLOCK, name: str = _NAME) -> Iter
         shutil.rmtree(root, ignore_errors=True)
         try:
             make_folder(root)
-            yield _capture(store, Home(root), holder, clock)
+            yield _capture(store, Home(root), holder, clock, absent)
         finally:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _capture(store: Store, target: Home, holder: str, clock: WallClock) -> Captured:
+def _capture(store: Store, target: Home, holder: str, clock: WallClock, absent: Collection[str]) -> Captured:
     home = store.home
     dumps = dumps_in(home.inbox) if home.inbox.is_dir() else []
     whole = set(complete(dumps, store.settings.ingest.inbox_settle_seconds, clock))
@@ -108,7 +117,7 @@ def _capture(store: Store, target: Home, holder: str, clock: WallClock) -> Captu
             _copy(home.ledger / name, target.ledger / name)
         _copy(home.layout, target.layout)
         for shard in store.shards:
-            _snapshots(store, shard, found)
+            (_absent_snapshots if shard in absent else _snapshots)(store, shard, found)
         _inbox(home, whole, found)
         _journal(home, target)
         _notes(store, target)
@@ -127,7 +136,7 @@ def _snapshots(store: Store, shard: str, found: Captured) -> None:
         for file in files_below(source):
             _link(file, found.home.snapshots(shard) / str(number) / file.relative_to(source))
         try:
-            snapshot = _whole(found.home, shard, number)
+            snapshot = _whole(store.home, found.home, shard, number)
         except SnapshotDamaged as error:
             if number == recorded:
                 raise
@@ -141,6 +150,16 @@ def _snapshots(store: Store, shard: str, found: Captured) -> None:
             found.served.append(snapshot)
 
 
+def _absent_snapshots(store: Store, shard: str, found: Captured) -> None:
+    """What a shard serves whose files are kept elsewhere, as its manifest and the ledger say."""
+    recorded = last_published(store, shard) or 0
+    _require_recorded(store, shard, recorded)
+    if recorded in numbers(store.home, shard):
+        snapshot = load_snapshot(store.home, shard, recorded)
+        store.ledger.chain.require_sound(snapshot.manifest.ledger_head, tables=())
+        found.served.append(snapshot)
+
+
 def _require_recorded(store: Store, shard: str, recorded: int) -> None:
     """Refuses a ledger that lacks the snapshot which CURRENT names; a later one than it names is served."""
     named = 0
@@ -151,10 +170,10 @@ def _require_recorded(store: Store, shard: str, recorded: int) -> None:
         raise LedgerDamaged(str(store.home.ledger), [lost])
 
 
-def _whole(home: Home, shard: str, number: int) -> Snapshot:
-    snapshot = load_snapshot(home, shard, number)
+def _whole(home: Home, target: Home, shard: str, number: int) -> Snapshot:
+    snapshot = load_snapshot(target, shard, number)
     if missing := snapshot.missing():
-        raise SnapshotDamaged(snapshot.name, [f"{name} is missing" for name in missing])
+        raise unreadable(home, snapshot.name, [f"{name} is missing" for name in missing])
     return snapshot
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -21,6 +21,7 @@ from memstate_core.model.progress import tracked
 from memstate_core.night.backup.folder import escaped, place
 from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, kind_of, local_parts
+from memstate_core.night.checkout.shards_here import shard_of
 from memstate_core.night.erasure.files import clear_runs, remove_derived
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space, sync_path
 from memstate_core.state.home import LAYOUT, Home
@@ -61,6 +62,8 @@ def bring(
     *,
     erased: bool,
     check: bool = False,
+    absent: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> Brought:
     """Brings a home to a state; the caller holds the lock of the home. Repeating it completes what was interrupted.
 
@@ -72,41 +75,56 @@ def bring(
         files: the files of the state.
         erased: whether an erasure lies between, so that what this machine derived or kept besides has to go.
         check: read every file of the home, so that one is found that changed and has the size and time it had.
+        absent: the shards whose snapshots the home shall not have; what it has of them goes.
+        only: the home has the state but for the snapshots of these shards, so nothing else is looked at.
 
     Raises:
         RemoteStoreDamaged: a content is missing at the URL, or has other bytes; nothing was changed.
         StoreUnreachable: the storage does not answer; nothing was changed.
         DiskFull: the disk has no room for what is new; nothing was changed.
     """
-    return _Bringing(home, where, contents, note, files, check).bring(erased)
+    wanted = [file for file in files if shard_of(file.path) not in absent]
+    known = {file.sha256 for file in (*files, *note.files)}
+    return _Bringing(home, where, contents, note, wanted, known, check).bring(erased, only)
 
 
 class _Bringing:
     """One home on its way to one state."""
 
     def __init__(
-        self, home: Home, where: str, contents: Contents, note: Note, files: list[RemoteFile], check: bool
+        self,
+        home: Home,
+        where: str,
+        contents: Contents,
+        note: Note,
+        wanted: list[RemoteFile],
+        known: set[str],
+        check: bool,
     ) -> None:
         self._home, self._where, self._contents, self._note, self._check = home, where, contents, note, check
-        self._wanted = {place(file.path): file for file in files}
+        self._wanted = {place(file.path): file for file in wanted}
         self._before = {place(file.path): file for file in note.files}
         for path in [path for path in self._wanted.keys() | self._before.keys() if _is_in_use(home, path)]:
             self._wanted.pop(path, None)  # this home knows better what became of its nights
             self._before.pop(path, None)
-        self._known = {file.sha256 for file in (*files, *note.files)}
+        self._known = known
         self._digests: dict[Path, str] = {}
         self._done = Brought()
 
-    def bring(self, erased: bool) -> Brought:
+    def bring(self, erased: bool, only: Collection[str] | None) -> Brought:
         staged = self._home.work(_STAGED)
         shutil.rmtree(staged, ignore_errors=True)
+        for draft in (self._home.root / _SNAPSHOTS).rglob(".*.part"):  # of a command that was killed
+            draft.unlink()
         if erased:
             self._let_go()
-        missing = {path: file for path, file in self._wanted.items() if self._digest(path) != file.sha256}
+        wanted = {path: file for path, file in self._wanted.items() if only is None or shard_of(file.path) in only}
+        missing = {path: file for path, file in wanted.items() if self._digest(path) != file.sha256}
         try:
             fetched = self._stage(missing, staged)
             with exclusive(self._home.ledger / "ledger.lock", f"process {os.getpid()} (checkout)", _WAIT_SECONDS):
-                found = [*local_parts(self._home)]
+                parts = local_parts(self._home)
+                found = [path for path in parts if only is None or shard_of(path.as_posix()) in only]
                 for path in (each for each in found if each.parts[0] != _SNAPSHOTS):
                     self._clear(path)
                 self._put({path: fetched[file.sha256] for path, file in missing.items()})

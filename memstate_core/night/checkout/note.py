@@ -26,6 +26,8 @@ class Note(Struct, frozen=True, kw_only=True):
         first: whether this home was about to send the first state of the store.
         dirty: whether something else may be here: a command writes, or was killed.
         settled: files that were read, are not part of the state, and whose rows are in it, by their paths.
+        absent: the shards of which CURRENT and the manifests alone are here, or something less than all.
+        used: the shards that had a night here, the last one last.
     """
 
     id: str
@@ -36,6 +38,8 @@ class Note(Struct, frozen=True, kw_only=True):
     first: bool = False
     dirty: bool = False
     settled: dict[str, FileState] = {}
+    absent: list[str] = []
+    used: list[str] = []
 
 
 def store_url(store: Store) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from msgspec import structs
@@ -9,13 +10,16 @@ from msgspec import structs
 from memstate_core.model.errors import RemoteStoreDamaged, StoreUrlRefused
 from memstate_core.night.checkout.bring import Brought, bring
 from memstate_core.night.checkout.note import Note, new_note, read_checkout, store_url, write_checkout
+from memstate_core.night.checkout.shards_here import ShardsHere, chosen, has_more, snapshot_files
 from memstate_core.run.store import Store
+from memstate_core.state.absent import absent_shards
 from memstate_core.state.lock import exclusive
-from memstate_core.storage.head import Contents, Head, State, read_head
+from memstate_core.storage.head import Contents, Head, RemoteFile, State, read_head
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage
 
 _ATTEMPTS = 3
+_log = logging.getLogger("memstate.store")
 
 
 def pull(store: Store, *, check: bool = False) -> tuple[State | None, Brought]:
@@ -55,6 +59,16 @@ def pull(store: Store, *, check: bool = False) -> tuple[State | None, Brought]:
             write_checkout(store.home, note)
             return head.state, done
     raise AssertionError
+
+
+def fetch_absent(store: Store) -> None:
+    """Brings the snapshots that are not here, for a command that reads all; does nothing where all are here.
+
+    Raises:
+        MemstateError: as for `pull`.
+    """
+    if absent_shards(store.home):
+        pull(store)
 
 
 def opened_note(store: Store, where: str, found: tuple[Head, str] | None) -> Note:
@@ -98,20 +112,63 @@ def require_same(where: str, note: Note, store: str, state: State | None) -> Non
 
 
 def brought(
-    store: Store, contents: Contents, note: Note, store_id: str, state: State | None, *, check: bool = False
+    store: Store,
+    contents: Contents,
+    note: Note,
+    store_id: str,
+    state: State | None,
+    *,
+    check: bool = False,
+    wanted: ShardsHere | None = None,
 ) -> tuple[Note, Brought]:
     """Brings a home to a state, unless it has it already; the caller holds the lock of the home.
+
+    Args:
+        store: the store.
+        contents: what lies at the URL.
+        note: the note of the checkout.
+        store_id: what distinguishes the store from others.
+        state: the state; None if nothing is there yet.
+        check: compare every file of the checkout with its digest.
+        wanted: which shards it shall have; None for all.
 
     Returns:
         The note of the checkout from now on, and what was done.
     """
     if state is None:
         return structs.replace(note, store=store_id), Brought()
-    if note.state == state and not note.dirty and not check:
-        return note, Brought()
-    files = contents.files(state)
-    note = structs.replace(note, store=store_id, dirty=True)
+    is_here = note.state == state and not note.dirty and not check
+    files = note.files if is_here else contents.files(state)
+    absent, used = _shards(store, contents, note, files, wanted, is_here=is_here)
+    if is_here and absent == note.absent:
+        return structs.replace(note, used=used), Brought()
+    less = sorted({*absent, *note.absent})
+    note = structs.replace(note, store=store_id, dirty=True, absent=less, used=used)
     write_checkout(store.home, note)
     erased = state.erasures > (0 if note.state is None else note.state.erasures)
-    done = bring(store.home, note.where, contents, note, files, erased=erased, check=check)
-    return structs.replace(note, state=state, files=files, dirty=False), done
+    only = less if is_here else None
+    done = bring(store.home, note.where, contents, note, files, erased=erased, check=check, absent=absent, only=only)
+    return structs.replace(note, state=state, files=files, dirty=False, absent=absent), done
+
+
+def _shards(
+    store: Store,
+    contents: Contents,
+    note: Note,
+    files: list[RemoteFile],
+    wanted: ShardsHere | None,
+    *,
+    is_here: bool,
+) -> tuple[list[str], list[str]]:
+    """The shards that the home shall not have, and those that had a night in it.
+
+    One of which this home may have the only copy stays: the URL lacks contents, or never got a snapshot.
+    """
+    if wanted is None:
+        return [], note.used
+    choice, there = chosen(store.home, note, files, wanted), snapshot_files(files)
+    lacking = {shard for shard in choice.dropped if contents.lacking(there[shard].values())}
+    for shard in sorted(lacking):
+        _log.warning("%s lacks contents of shard %s, so they stay here", note.where, shard)
+    unsent = {shard for shard in choice.dropped if is_here and has_more(store.home, shard, there[shard])}
+    return [shard for shard in choice.absent if shard not in lacking | unsent], choice.used

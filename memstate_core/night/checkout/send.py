@@ -50,8 +50,8 @@ def send_state(store: Store, contents: Contents, lease: Lease, note: Note, at: d
         LedgerDamaged: the ledger is not as it was written; the state was not changed.
         SnapshotDamaged: a served snapshot is not as it was written; the state was not changed.
     """
-    with captured(store, name=_CAPTURE) as found:
-        files = _sent(store.home, found, contents, lease, note)
+    with captured(store, name=_CAPTURE, absent=note.absent) as found:
+        files = [*_sent(store.home, found, contents, lease, note), *_kept_there(store, note)]
         if _key(files) == _key(note.files) and lease.state is not None:
             return structs.replace(note, settled=_settled(store.home, note.files))
         number = 1 + (lease.state.number if lease.state is not None else 0)
@@ -96,6 +96,12 @@ def _sent(home: Home, found: Captured, contents: Contents, lease: Lease, note: N
         RemoteFile(file.path, file.size, file.sha256, file.modified, there.get(file.sha256, lease.fence))
         for file in sent.files
     ]
+
+
+def _kept_there(store: Store, note: Note) -> list[RemoteFile]:
+    """The files of shards whose snapshots are not here, as the state at the URL has them."""
+    roots = tuple(f"snapshots/{shard}/" for shard in note.absent if shard in store.shards)
+    return [file for file in note.files if file.path.startswith(roots)] if roots else []
 
 
 def _trusted(note: Note) -> dict[tuple[str, FileState], str]:

@@ -21,6 +21,7 @@ from memstate_core.night.checkout.dumps_at_url import take_dumps
 from memstate_core.night.checkout.note import store_url, write_checkout
 from memstate_core.night.checkout.pull import brought, opened_note, require_same
 from memstate_core.night.checkout.send import has_input, named, send_state
+from memstate_core.night.checkout.shards_here import ShardsHere, of_brief, of_night
 from memstate_core.run.store import Store
 from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.head import Contents, read_head
@@ -63,14 +64,20 @@ def holding_lease(store: Store, holder: str, *, brief: bool = False) -> Iterator
 
 
 @contextmanager
-def holding_lease_briefly(store: Store, holder: str) -> Iterator[None]:
-    """The same for a command that may write beside the nights of shards, such as an import."""
+def holding_lease_briefly(store: Store, holder: str, *, whole: bool) -> Iterator[None]:
+    """The same for a command that may write beside the nights of shards, such as an import.
+
+    Args:
+        store: the store.
+        holder: the command.
+        whole: whether it needs the snapshots of all shards.
+    """
     where = store_url(store)
     if not where:
         yield
         return
     with _session(store, where, _named(store, holder), brief=True) as session:
-        session.begin()
+        session.begin(None if whole else of_brief(store))
         yield
 
 
@@ -122,7 +129,7 @@ class NightSession:
                 self._lease = session.take_shard(self._shard, self._holder)
             else:
                 self._lease.require()
-            session.begin()
+            session.begin(of_night(self._store, self._shard))
             yield
 
     def end(self) -> None:
@@ -188,11 +195,15 @@ class Session:
         """Takes the lease of a shard."""
         return take_shard(self._place, shard, self._note.id, holder, self._seconds)
 
-    def begin(self) -> None:
-        """Brings the home to the state at the URL, takes dumps from there, and sends input that waits here alone."""
+    def begin(self, wanted: ShardsHere | None = None) -> None:
+        """Brings the home to the state at the URL, takes dumps from there, and sends input that waits here alone.
+
+        Args:
+            wanted: which shards the home shall have; None for all.
+        """
         store, state = self._lease.store, self._lease.state
         require_same(self._where, self._note, store, state)
-        self._note, done = brought(self._store, self._contents, self._note, store, state)
+        self._note, done = brought(self._store, self._contents, self._note, store, state, wanted=wanted)
         _warn(self._where, done)
         self._note = structs.replace(self._note, first=state is None, dirty=True)
         write_checkout(self._store.home, self._note)

@@ -1,5 +1,6 @@
 """What questions lose in a night: each is put to what is served and to the draft of the run, before it is published.
 
+The other shards answer as they are served, but not where a night leaves them at the URL (`store.checkout_mib`).
 The mean is over scopes, of the mean over the questions of each, so that no scope moves it by more than its share.
 """
 
@@ -14,6 +15,7 @@ import polars as pl
 
 from memstate_core.model.errors import MemstateError
 from memstate_core.model.step_frames import ALIASES
+from memstate_core.night.checkout.shards_here import is_bounded
 from memstate_core.night.publish import draft
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader, served_model
@@ -102,7 +104,7 @@ def _is_of(expected: Expected, store: Store, run: Run) -> bool:
 
 
 def _compared(store: Store, run: Run, questions: Sequence[Expected]) -> RecallLoss:
-    served, _ = served_where_sound(store.home, store.shards)
+    served, _ = served_where_sound(store.home, [run.facts.shard] if is_bounded(store) else store.shards)
     others = [each for each in served if each.manifest.shard != run.facts.shard]
     with ExitStack() as stack:
 

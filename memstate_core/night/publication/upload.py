@@ -21,6 +21,7 @@ from memstate_core.night.publication.keys import publish_keys
 from memstate_core.night.publication.note import note_outcome
 from memstate_core.night.publication.store_note import erasures_begun, one_writer, require_place, write_note
 from memstate_core.run.store import Store
+from memstate_core.state.absent import unreadable
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
@@ -90,6 +91,7 @@ def publish_to(
         CloudUnavailable: the package for object storage is missing.
         KeysDamaged: the key file cannot be read; the snapshots are published, the keys are not.
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
+        SnapshotAbsent: one of these shards is not on this machine; its CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
     commit_now(store)
@@ -135,7 +137,7 @@ def _publish(store: Store, where: str, shard: str, *, take_over: bool, resend: b
             return _Publisher(store, where, shard, take_over).publish(resend)
         except FileNotFoundError as error:
             if attempt == _ATTEMPTS - 1:
-                raise SnapshotDamaged(shard, [f"{error.filename} is missing"]) from None
+                raise unreadable(store.home, shard, [f"{error.filename} is missing"]) from None
     raise AssertionError
 
 

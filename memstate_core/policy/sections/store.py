@@ -51,3 +51,8 @@ class StoreSettings(Section):
     lease_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60.0
     """Seconds after its last renewal at which the lease of a store at a URL may be taken by another machine, by the
     clock of the storage. A writer renews it three times as often."""
+    checkout_mib: Annotated[int, Field(ge=0, le=16_777_216)] = 0
+    """Total size of the snapshots in a checkout, in MiB, where machines have nights of shards at once
+    (`nights_at_once`). A night fetches those of its shard alone, and those of shards that had no night here for longest
+    are removed from this machine, never from the URL. Commands that need the whole store fetch the rest. 0: a checkout
+    is the whole store."""

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.retrieve.index.layout import read_array
 from memstate_core.run.run import GRAPH_FILE
+from memstate_core.state.absent import unreadable
 from memstate_core.state.snapshots import Snapshot
 
 _GRAPH_START = b"KUZU"
@@ -20,17 +20,17 @@ _GRAPH_START = b"KUZU"
 
 @contextmanager
 def damage_named(snapshot: Snapshot) -> Iterator[None]:
-    """Turns the error of a file that cannot be decoded into `SnapshotDamaged`.
+    """Turns the error of a file that cannot be decoded into `SnapshotDamaged`, or `SnapshotAbsent`.
 
     An error of Kuzu has many causes, so a file must differ from the manifest as well.
     """
     try:
         yield
     except pl.exceptions.PolarsError as error:
-        raise SnapshotDamaged(snapshot.name, [_first_line(error)]) from None
+        raise unreadable(snapshot.home, snapshot.name, [_first_line(error)]) from None
     except RuntimeError:
         if problems := snapshot.damage():
-            raise SnapshotDamaged(snapshot.name, problems) from None
+            raise unreadable(snapshot.home, snapshot.name, problems) from None
         raise
 
 

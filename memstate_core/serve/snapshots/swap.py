@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.model.errors import SnapshotAbsent, SnapshotDamaged, StoreNotFound
 from memstate_core.retrieve.reader import served_model
 from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, SharedReader
@@ -23,6 +23,7 @@ from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.serve.snapshots.shard_states import ShardState, shard_states
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
+from memstate_core.state.absent import require_here
 from memstate_core.state.current import current_number
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.erasure_mark import erasure_mark
@@ -90,6 +91,7 @@ class Serving:
 
         Raises:
             StoreNotFound: nothing is published yet.
+            SnapshotAbsent: no shard that has a snapshot is on this machine.
         """
         with self._using() as generation:
             try:
@@ -151,7 +153,10 @@ class Serving:
                 self.refresh()
 
     def _readers(self, *, fall_back: bool) -> tuple[tuple[SharedReader, ...], DamagedShards]:
-        """What CURRENT of every shard names, and all damaged shards; there the readers before it, to fall back on."""
+        """What CURRENT of every shard names, and all damaged shards; there the readers before it, to fall back on.
+
+        Of a shard that is no longer on this machine they have lost their files.
+        """
         served = () if self._current is None else self._current.readers
         before = {reader.snapshot.manifest.shard: reader for reader in served}
         layout = self._store.layout
@@ -160,14 +165,19 @@ class Serving:
             try:
                 reader = self._reader(shard, before.get(shard))
             except SnapshotDamaged as error:
-                damaged, reader = damaged.plus(error), before.get(shard) if fall_back else None
+                is_gone = not fall_back or isinstance(error, SnapshotAbsent)
+                damaged, reader = damaged.plus(error), None if is_gone else before.get(shard)
             found += [reader] if reader else []
         return tuple(found), damaged
 
     def _reader(self, shard: str, before: SharedReader | None) -> SharedReader | None:
         number = current_number(self._store.home, shard)
-        if number is None or (before is not None and before.name == f"{shard}/{number}"):
-            return None if number is None else before
+        if number is None:
+            return None
+        if before is not None and before.name == f"{shard}/{number}":
+            if self._store.settings.store.checkout_mib:
+                require_here(self._store.home, [shard])
+            return before
         return SharedReader(load_snapshot(self._store.home, shard, number))
 
     def _differs(self, readers: tuple[SharedReader, ...], damaged: DamagedShards) -> bool:
@@ -223,6 +233,7 @@ class Serving:
         with self._lock:
             generation = self._current
             if generation is None:
+                require_here(self._store.home, self._store.shards)
                 raise StoreNotFound(str(self._store.home.root))
             generation.users += 1
         try:

@@ -102,7 +102,7 @@ def test_an_unknown_key_is_named_with_those_known_beside_it(tmp_path: Path) -> N
     assert (facts["key"], facts["value"]) == ("store.shard", 4)
     known = (
         "shards, keep_snapshots, keep_snapshot_days, keep_snapshot_mib, graph_buffer_mib, memory_mib, "
-        "lock_wait_seconds, nights_at_once, search_processes, niceness, url, lease_seconds"
+        "lock_wait_seconds, nights_at_once, search_processes, niceness, url, lease_seconds, checkout_mib"
     )
     assert facts["allowed"] == f"unknown key; known here: {known}"
 

@@ -71,6 +71,7 @@ from memstate_core.model.errors import (
     SettingsError,
     ShardRetired,
     ShardsFailed,
+    SnapshotAbsent,
     SnapshotDamaged,
     SourceUnreachable,
     StagingMissing,
@@ -131,6 +132,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
         ["/home/aya/ledger", "part-4", "2 more", "from a backup", "inbox/processed"],
     ),
     (DiskFull("/home/aya", 1 << 20, 2 << 20), 1, ["/home/aya", "1 MiB free", "2 MiB", "Nothing was published"]),
+    (SnapshotAbsent("s0/7"), 1, ["s0/7", "not on this machine", "memstate pull"]),
     (SnapshotDamaged("s0/3", ["graph.kuzu: missing", "index: too long"]), 1, ["s0/3", "missing", "too long"]),
     (FrameMismatch(["a", "x"], ["a", "b"], ["b"], ["x"]), 1, ["lacks b and has unknown x", "expected a, b"]),
     (HistoryUnreadable("/store/dagster", "not a database"), 1, ["/store/dagster", "not a database", "Move the folder"]),
@@ -186,7 +188,7 @@ def test_every_class_of_the_tree_has_an_example_here() -> None:
 
 
 def test_the_tree_drawn_in_the_docstring_is_the_tree() -> None:
-    drawn = re.findall(r"^ +(?:[├└]── )?(\w+) *.*$", errors.__doc__ or "", re.MULTILINE)
+    drawn = re.findall(r"^ +(?:│ +)?(?:[├└]── )?(\w+) *.*$", errors.__doc__ or "", re.MULTILINE)
     assert sorted(drawn) == sorted(kind.__name__ for kind in tree())
 
 

@@ -65,9 +65,9 @@ def test_a_checkout_says_which_state_it_has(store: Store) -> None:
     assert "checkout" not in response(store)
     kept = Store(store.home, store.settings.model_copy(update={"store": StoreSettings(url=url)}))
     assert "checkout" not in response(kept)
-    for unsent in (False, True):
-        write_checkout(store.home, Note(id="a", where=url, state=state, dirty=unsent))
-        expected = {"url": url, "state": 7, "at": "2026-07-01T00:00:00Z", "unsent": unsent}
+    for unsent, absent in ((False, ["s3"]), (True, [])):
+        write_checkout(store.home, Note(id="a", where=url, state=state, dirty=unsent, absent=absent))
+        expected = {"url": url, "state": 7, "at": "2026-07-01T00:00:00Z", "unsent": unsent, "absent": absent}
         assert response(kept)["checkout"] == expected
     assert "checkout" not in response(store)
 
