@@ -15,7 +15,7 @@ from memstate_core.night.backup.capture import captured
 from memstate_core.night.checkout.note import Note, read_checkout
 from memstate_core.night.checkout.shards_here import shard_of
 from memstate_core.night.clone import cloned
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.night.verify import verify_store
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import open_store
