@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.errors import DimensionMismatch
-from memstate_core.model.frames import Schema
-from memstate_core.model.graph_tables import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
+from memstate_core.model.graph_tables import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS
 from memstate_core.state import graph as graph_module
 from memstate_core.state.graph import (
     EDGE,
@@ -28,11 +25,10 @@ from memstate_core.state.graph import (
     VECTOR,
     Graph,
     Table,
-    leftovers,
     open_graph,
 )
 from memstate_core.state.state_hash import state_hash
-from tests.core.frames import filled
+from tests.core.state.graphs import TABLES, changed, edges, frame, held, rows_of, topics
 from tests.core.strategies import BUFFER_MIB, day
 
 pytestmark = pytest.mark.slow
@@ -47,7 +43,6 @@ STRANGE = [
     " ",
     "漢字" * 5000,
 ]
-TABLES = [TOPIC, FIELD, REVISION, VECTOR, REVIEW, EDGE]
 
 
 @pytest.fixture(params=[FEW_ROWS, 0], ids=["created", "copied"])
@@ -56,35 +51,6 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(graph_module, "FEW_ROWS", request.param)
     with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as opened:
         yield opened
-
-
-def frame(schema: Schema, *rows: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([dict.fromkeys(schema) | row for row in rows], schema=schema)
-
-
-def topics(*ids: str, **said: Any) -> pl.DataFrame:
-    return frame(TOPICS, *({"id": name, "scope": "user:aya", "state": "active"} | said for name in ids))
-
-
-def edges(*triples: tuple[str, str, str], **said: Any) -> pl.DataFrame:
-    return frame(EDGES, *({"from_id": a, "to_id": b, "kind": kind} | said for a, b, kind in triples))
-
-
-def rows_of(table: Table) -> pl.DataFrame:
-    """Two rows of a table, whose topics are `a` and `b`, with something in every kind of column."""
-    if table is EDGE:
-        return edges(("a", "b", "part_of"), ("b", "a", "part_of"), evidence_ids=["e1"], valid_from=day(1))
-    if table is TOPIC:
-        return topics("a", "b", title="T", salience=1.5, archived=False, created_at=day(1))
-    owned = frame(table.schema, *({"id": f"{name}-row", table.owner: name} for name in "ab"))
-    if table is VECTOR:
-        embedding = pl.Series([[0.1] * 384, [0.2] * 384], dtype=VECTORS["embedding"])
-        return owned.with_columns(id=pl.Series(["a", "b"]), embedding=embedding)
-    return owned
-
-
-def held(graph: Graph, table: Table) -> list[tuple[Any, ...]]:
-    return graph.read(table).sort(table.key).rows()
 
 
 # A new graph
@@ -125,14 +91,6 @@ def test_sync_inserts_updates_and_deletes(graph: Graph, table: Table) -> None:
     assert (deleted.inserted, deleted.updated, deleted.deleted) == (0, 0, 1)
     assert deleted.topics.to_list() == ["a"]
     assert held(graph, table) == other.tail(1).rows()
-
-
-def changed(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """The second row with another value in a column that is not a key."""
-    columns = {"Topic": "title", "Vector": "text_hash", "Related": "valid_until", "Revision": "value_json"}
-    name = columns.get(table.name, "ref_state" if table is FIELD else "reason")
-    value = pl.lit(day(3)) if name == "valid_until" else pl.lit("another")
-    return pl.concat([rows.head(1), rows.tail(1).with_columns(value.cast(rows.schema[name]).alias(name))])
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -336,44 +294,7 @@ def test_edges_are_read_by_a_condition_on_their_ends(graph: Graph) -> None:
     assert found["to_id"].to_list() == ["c"]
 
 
-# The file
-
-
-def test_a_closed_graph_is_one_file_that_reads_back(tmp_path: Path) -> None:
-    path = tmp_path / "graph"
-    with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
-        for table in TABLES:
-            graph.sync(table, rows_of(table))
-        written = state_hash(graph)
-    assert leftovers(path) == []
-    assert [entry.name for entry in tmp_path.iterdir()] == ["graph"]
-    with open_graph(path, read_only=True, buffer_mib=BUFFER_MIB) as graph:
-        assert state_hash(graph) == written
-        with pytest.raises(RuntimeError, match="read-only"):
-            graph.insert(TOPIC, topics("c"))
-
-
-def test_a_process_may_hold_many_published_graphs_open(tmp_path: Path) -> None:
-    with open_graph(tmp_path / "graph.kuzu", buffer_mib=BUFFER_MIB) as graph:
-        graph.sync(TOPIC, filled(pl.DataFrame({"id": ["a"]}), TOPIC.schema))
-    with ExitStack() as held:
-        opened = [
-            held.enter_context(open_graph(tmp_path / "graph.kuzu", read_only=True, buffer_mib=8)) for _ in range(40)
-        ]
-        assert [each.read(TOPIC, ["id"])["id"].to_list() for each in opened] == [["a"]] * 40
-
-
-def test_the_state_hash_sees_every_part(tmp_path: Path) -> None:
-    """One change in each of topics, fields, revisions and edges gives another hash, and so five hashes."""
-    hashes = set()
-    with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as graph:
-        for table in (TOPIC, FIELD, REVISION, EDGE):
-            graph.sync(table, rows_of(table))
-        hashes.add(state_hash(graph))
-        for table in (TOPIC, FIELD, REVISION, EDGE):
-            graph.sync(table, changed(rows_of(table), table))
-            hashes.add(state_hash(graph))
-    assert len(hashes) == 5
+# The state hash
 
 
 @pytest.mark.parametrize(
@@ -392,22 +313,3 @@ def test_the_state_hash_distinguishes_zero_confidence_from_none(graph: Graph) ->
         graph.sync(REVISION, frame(REVISIONS, {"id": "r", "confidence": confidence}))
         hashes.add(state_hash(graph))
     assert len(hashes) == 2
-
-
-def test_a_graph_without_vectors_takes_those_of_any_dimension_and_no_others_then(tmp_path: Path) -> None:
-    def vector(name: str, dimension: int) -> pl.DataFrame:
-        columns = vector_columns(dimension)
-        rows = frame(VECTORS, {"id": name, "model": "tiny"}).drop("embedding")
-        return rows.with_columns(embedding=pl.Series([[0.5] * dimension], dtype=columns["embedding"]))
-
-    with open_graph(tmp_path / "g.kuzu", buffer_mib=256) as graph:
-        graph.insert(VECTOR, vector("a", 384))
-        with pytest.raises(DimensionMismatch, match="96 dimensions, expected 384 as in the graph"):
-            graph.insert(VECTOR, vector("b", 96))
-        graph.delete(VECTOR, pl.DataFrame({"id": ["a"]}))
-        graph.insert(VECTOR, vector("b", 96))
-        graph.insert(VECTOR, vector("c", 96))
-    with open_graph(tmp_path / "g.kuzu", read_only=True, buffer_mib=256) as graph:
-        kept = graph.read(VECTOR).sort("id")
-    assert (kept["embedding"].to_numpy().shape[1], kept["id"].to_list()) == (96, ["b", "c"])
-    assert kept["embedding"].to_list() == [[0.5] * 96] * 2
