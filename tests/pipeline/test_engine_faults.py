@@ -126,7 +126,10 @@ def test_a_slow_database_makes_nights_slow(shared: Shared, tmp_path: Path) -> No
 
 
 def test_object_storage_that_is_unreachable_in_a_night(shared: Shared, tmp_path: Path) -> None:
-    """It is closed until the night has failed and its lease has expired; the night after it publishes."""
+    """It is closed until the night has failed and its lease has expired; the night after it publishes.
+
+    A night that failed before its first step is repeated at once, one that failed in a step by what arrives next.
+    """
     given, port = given_for(shared, "outage"), free_port()
     through = given | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
     opened = partial(forwarded, "127.0.0.1", port, urlsplit(os.environ["AWS_ENDPOINT_URL"]).port)
@@ -143,8 +146,8 @@ def test_object_storage_that_is_unreachable_in_a_night(shared: Shared, tmp_path:
         assert not remote_store(open_store(desk.home)).ok
         time.sleep(2 * float(given["MEMSTATE_STORE_LEASE_SECONDS"]))
         with opened():
-            wait_until(lambda: SUCCESS in ended(instance))
             added_beside(desk, "two")
+            wait_until(lambda: SUCCESS in ended(instance))
     require_once(tmp_path, given, "one", "two")
 
 
