@@ -1,4 +1,4 @@
-"""Bulk work on sparse matrices: weighting, nearest rows, products of chosen pairs of rows."""
+"""Bulk work on arrays: weighting, nearest rows, products of chosen pairs of rows, sets and ranks of numbers."""
 
 from __future__ import annotations
 
