@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -285,17 +285,18 @@ def test_a_shard_stays_while_its_night_is_in_progress_here(machines: Machines, m
     assert served(carl) == {"s0": "3", "s1": "2"}
 
 
-def test_the_recall_of_a_night_is_that_of_its_shard(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memstate_core.night.gates import recall_loss
-
-    asked = list[Any]()
-    monkeypatch.setattr(recall_loss, "served_where_sound", lambda _, shards: asked.append(shards) or ([], None))
-    for bound in ("1", "0"):
-        monkeypatch.setenv(BOUND, bound)
-        run: Any = type("Run", (), {"facts": type("Facts", (), {"shard": "s1"})})
-        with pytest.raises(BaseException):  # noqa: B017, PT011 (nothing is served)
-            recall_loss._compared(open_store(machines.ben), run, [])
-    assert asked == [["s1"], SHARDS]
+def test_the_recall_of_a_night_is_that_of_its_shard(machines: Machines) -> None:
+    """A question to all scopes, while the other shard is not on the machine."""
+    ben = machines.ben
+    topics = machines.done(machines.aya, "export")["topics"]
+    yard = next(each["id"] for each in topics if open_store(ben).layout.of(each["scope"]) == "s0")
+    (ben / "questions.jsonl").write_text(json.dumps({"q": "Which gate is open?", "topics": [yard]}) + "\n")
+    with (ben / "memstate.toml").open("a") as settings:
+        settings.write('[recall]\nquestions = "questions.jsonl"\n')
+    run = night(ben, "s0", 2)
+    assert here(ben) == ["s0"]
+    (page,) = (ben / "reports").glob(f"{run}*.json")
+    assert "recall of 1 questions" in page.read_text()
 
 
 @pytest.mark.parametrize("command", ["erase", "rollback"])

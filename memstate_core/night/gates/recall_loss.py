@@ -103,8 +103,13 @@ def _is_of(expected: Expected, store: Store, run: Run) -> bool:
     return expected.scopes is None or any(layout.of(scope) == run.facts.shard for scope in expected.scopes)
 
 
+def _asked_shards(store: Store, shard: str) -> list[str]:
+    """The shards whose snapshots answer the questions of the night of a shard."""
+    return [shard] if is_bounded(store) else store.shards
+
+
 def _compared(store: Store, run: Run, questions: Sequence[Expected]) -> RecallLoss:
-    served, _ = served_where_sound(store.home, [run.facts.shard] if is_bounded(store) else store.shards)
+    served, _ = served_where_sound(store.home, _asked_shards(store, run.facts.shard))
     others = [each for each in served if each.manifest.shard != run.facts.shard]
     with ExitStack() as stack:
 
