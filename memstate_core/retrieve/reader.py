@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 import numpy as np
 import polars as pl
 
-from memstate_core.model.errors import NotOnReplica, SnapshotDamaged
+from memstate_core.model.errors import MemstateError, NotOnReplica, SnapshotAbsent, SnapshotDamaged, SnapshotRemoved
 from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import EDGES, REVISIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
@@ -31,7 +31,7 @@ from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, T
 from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements, superseded_in_force
 from memstate_core.run.run import GRAPH_FILE
-from memstate_core.state.absent import unreadable
+from memstate_core.state.absent import absent_shards, unreadable
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.replica_note import writer_of
@@ -54,6 +54,9 @@ Made = TypeVar("Made")
 
 class SnapshotReader:
     """An open snapshot; a context manager.
+
+    Files are opened when they are first read, so a block that fails since the snapshot was removed meanwhile fails with
+    `SnapshotRemoved`, or with `SnapshotAbsent` if all of its shard was.
 
     Raises:
         SnapshotDamaged: a file that the manifest names is missing, or does not open as what it is.
@@ -91,6 +94,17 @@ class SnapshotReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+        if isinstance(error, Exception) and (gone := self._gone(error)):
+            raise gone from error
+
+    def _gone(self, error: Exception) -> MemstateError | None:
+        """The cause of an error if the snapshot, or its shard, left this machine while it was read."""
+        if isinstance(error, MemstateError) and not isinstance(error, SnapshotDamaged):
+            return None
+        if self.snapshot.is_removed():
+            return SnapshotRemoved(self.name)
+        is_absent = self.snapshot.manifest.shard in absent_shards(self.snapshot.home)
+        return SnapshotAbsent(self.name) if is_absent else None
 
     def clear_caches(self) -> None:
         """Lets go of all that was read; there must be no reads in progress."""

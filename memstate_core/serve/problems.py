@@ -32,6 +32,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.NotStale: 409,
     errors.SnapshotDamaged: 503,
     errors.SnapshotAbsent: 503,
+    errors.SnapshotRemoved: 503,
     errors.FrameMismatch: 500,
     errors.LedgerDamaged: 503,
     errors.ChainNotBegun: 500,

@@ -34,19 +34,27 @@ def named_number(home: Home, shard: str) -> int | None:
     Raises:
         SnapshotDamaged: CURRENT names no kept snapshot, or is missing beside kept ones.
     """
-    kept = numbers(home, shard)
+    text, read = b"", _current(home, shard)
+    while read is not None:
+        text, kept = read, numbers(home, shard)
+        if text.isdigit() and text.isascii() and int(text) in kept:
+            return int(text)
+        if (read := _current(home, shard)) == text:  # otherwise a newer one was published meanwhile
+            listed = ", ".join(map(str, kept)) or "none"
+            raise SnapshotDamaged(
+                shard, [f"CURRENT holds {text[:40]!r}, expected the number of a snapshot (kept: {listed})"]
+            )
+    if text or numbers(home, shard):
+        raise SnapshotDamaged(shard, ["CURRENT is missing, though snapshots are kept"])
+    return None
+
+
+def _current(home: Home, shard: str) -> bytes | None:
+    """What CURRENT holds; None without the file."""
     try:
-        text = (home.snapshots(shard) / "CURRENT").read_bytes().strip()
+        return (home.snapshots(shard) / "CURRENT").read_bytes().strip()
     except FileNotFoundError:
-        if not kept:
-            return None
-        raise SnapshotDamaged(shard, ["CURRENT is missing, though snapshots are kept"]) from None
-    if not (text.isdigit() and text.isascii() and int(text) in kept):
-        listed = ", ".join(map(str, kept)) or "none"
-        raise SnapshotDamaged(
-            shard, [f"CURRENT holds {text[:40]!r}, expected the number of a snapshot (kept: {listed})"]
-        )
-    return int(text)
+        return None
 
 
 def current_number(home: Home, shard: str) -> int | None:
@@ -70,7 +78,14 @@ def current_number(home: Home, shard: str) -> int | None:
 def current_snapshot(home: Home, shard: str) -> Snapshot | None:
     """The served version of a shard, or None before the first one."""
     number = current_number(home, shard)
-    return None if number is None else load_snapshot(home, shard, number)
+    while number is not None:
+        try:
+            return load_snapshot(home, shard, number)
+        except SnapshotDamaged:
+            replaced, number = number, current_number(home, shard)
+            if number == replaced:  # otherwise it was removed after a newer one was published
+                raise
+    return None
 
 
 def served(home: Home, shards: list[str]) -> list[Snapshot]:

@@ -81,6 +81,10 @@ class Snapshot:
         """Bytes of its files."""
         return sum((self.path / name).stat().st_size for name in self.manifest.files)
 
+    def is_removed(self) -> bool:
+        """Whether it is no longer kept; what is open of it can still be read."""
+        return not (self.path / MANIFEST).exists()
+
     def missing(self) -> list[str]:
         """The files that the manifest names and that are not there."""
         return sorted(name for name in self.manifest.files if not (self.path / name).is_file())

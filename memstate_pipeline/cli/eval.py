@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_core.model.quantity import quantity
 from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
-from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.recall import Expected

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.run.store import Store
     from memstate_core.state.damaged_shards import DamagedShards
+    from memstate_core.state.snapshots import Snapshot
 
 
 def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
@@ -20,10 +21,9 @@ def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
     Raises:
         StoreNotFound: nothing was published yet.
     """
-    from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.state.current import served
 
-    return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
+    return [stack.enter_context(_opened(snapshot)) for snapshot in served(store.home, store.shards)]
 
 
 def open_sound_readers(store: Store, stack: ExitStack) -> tuple[list[SnapshotReader], DamagedShards]:
@@ -34,20 +34,35 @@ def open_sound_readers(store: Store, stack: ExitStack) -> tuple[list[SnapshotRea
         SnapshotDamaged: no shard can be opened.
     """
     from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
-    from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.state.current import served_where_sound
 
     snapshots, damaged = served_where_sound(store.home, store.shards)
     readers: list[SnapshotReader] = []
     for snapshot in snapshots:
         try:
-            readers.append(stack.enter_context(SnapshotReader(snapshot)))
+            readers.append(stack.enter_context(_opened(snapshot)))
         except SnapshotDamaged as error:
             damaged = damaged.plus(error)
     damaged.require_any(None, [reader.snapshot.manifest.shard for reader in readers])
     if not readers:
         raise StoreNotFound(str(store.home.root))
     return readers, damaged
+
+
+def _opened(snapshot: Snapshot) -> SnapshotReader:
+    """The reader of a served snapshot; of the one that is served now if that one was removed meanwhile."""
+    from memstate_core.model.errors import SnapshotDamaged
+    from memstate_core.retrieve.reader import SnapshotReader
+    from memstate_core.state.current import current_snapshot
+
+    while True:
+        try:
+            return SnapshotReader(snapshot)
+        except (SnapshotDamaged, FileNotFoundError):
+            now = current_snapshot(snapshot.home, snapshot.manifest.shard)
+            if now is None or now.name == snapshot.name:
+                raise
+            snapshot = now
 
 
 def served_encoder(store: Store, readers: Sequence[SnapshotReader]) -> Encoder:

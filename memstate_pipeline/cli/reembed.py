@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_core.model.quantity import quantity
 from memstate_pipeline.cli.corrections import correcting
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
-from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.embed.model_name import ModelName

@@ -74,14 +74,6 @@ def _features(features: Iterable[Mapping[str, Any]], indent: str = "  ") -> list
     return [indent + ", ".join(parts)] if parts else []
 
 
-def quantity(count: int, plural: str) -> str:
-    """`2,000 topics created`; of one, the first word in the singular: `1 topic created`."""
-    word, space, more = plural.partition(" ")
-    if count == 1:
-        word = word.removesuffix("es" if word.endswith("sses") else "s")
-    return f"{count:,} {word}{space}{more}"
-
-
 def number(value: float | None, sign: str = "") -> str:
     """A number with four digits."""
     return "unknown" if value is None else f"{value:{sign}.4g}"

@@ -8,6 +8,7 @@ from datetime import datetime
 from memstate_core.ingest.inbox import failed_files, folder_warnings
 from memstate_core.ingest.quarantine import open_count
 from memstate_core.model.errors import MemstateError
+from memstate_core.model.quantity import quantity
 from memstate_core.night.backup.back_up import last_backup
 from memstate_core.night.ledger_audit import UNREADABLE
 from memstate_core.night.publication.fetch import inbox_url
@@ -39,10 +40,10 @@ def served_snapshots(store: Store, now: datetime) -> Finding:
     age, rows = now - oldest.written_at(), sum(waiting.values())
     counted = [(by_shard.get(shard, oldest), count) for shard, count in waiting.items() if count]
     names = ", ".join(snapshot.name for snapshot in served)
-    detail = f"serves {names}, published {ago(age)}; {rows:,} observations since"
+    detail = f"serves {names}, published {ago(age)}; {quantity(rows, 'observations')} since"
     if any(is_late(store, snapshot, snapshot.written_at(), count, now) for snapshot, count in counted):
         return Finding(
-            "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"
+            "snapshot", False, f"{detail}; a night is overdue: run `memstate maintain`, or see the schedule in the UI"
         )
     return Finding("snapshot", True, detail)
 
@@ -92,7 +93,7 @@ def refused_input(store: Store) -> Finding:
     except UNREADABLE as error:
         problem = f"the ledger cannot be read: {type(error).__name__}"
         return Finding("refused input", False, f"{problem}; `memstate verify` says which table is damaged")
-    rows = f"{count:,} rows in quarantine" + ("; `memstate quarantine` lists them" if count else "")
+    rows = quantity(count, "rows in quarantine") + ("; `memstate quarantine` lists them" if count else "")
     if failed := failed_files(store.home):
         advice = "mend them and move them back into the folder above, or remove them"
         return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")

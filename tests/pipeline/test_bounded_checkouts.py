@@ -296,7 +296,7 @@ def test_the_recall_of_a_night_is_that_of_its_shard(machines: Machines) -> None:
     run = night(ben, "s0", 2)
     assert here(ben) == ["s0"]
     (page,) = (ben / "reports").glob(f"{run}*.json")
-    assert "recall of 1 questions" in page.read_text()
+    assert "recall of 1 question" in page.read_text()
 
 
 @pytest.mark.parametrize("command", ["erase", "rollback"])

@@ -113,7 +113,7 @@ def test_a_merged_topic_is_found_as_its_survivor(home: Path) -> None:
     assert len(merged) == 1
     done = night(home, 1)
     assert done.code == 0, done.stderr
-    assert recall(done)["found"] == "recall of 1 questions 100.0 % in what is served, 100.0 % now"
+    assert recall(done)["found"] == "recall of 1 question 100.0 % in what is served, 100.0 % now"
 
 
 def test_questions_that_cannot_be_read_warn(home: Path) -> None:
@@ -133,7 +133,7 @@ def test_recorded_questions_are_asked_and_erased(home: Path) -> None:
     assert not (home / "recall").exists()
     assert run_memstate(home, "query", asked, "--scope", "user:aya", "--record", "--now", NIGHTS[0]).code == 0
     done = night(home, 1)
-    assert recall(done)["found"] == "recall of 1 questions 100.0 % in what is served, 100.0 % now"
+    assert recall(done)["found"] == "recall of 1 question 100.0 % in what is served, 100.0 % now"
     quoting = [path for path in home.rglob("*") if path.is_file() and asked.encode() in path.read_bytes()]
     assert [path.parent.name for path in quoting] == ["recall"]
     erased = run_memstate(home, "erase", "--observation", "o-attic", "--why", "asked for", "--yes")

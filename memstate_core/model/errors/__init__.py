@@ -15,6 +15,7 @@
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
     │   └── SnapshotAbsent   a snapshot of a store at a URL is not on this machine
+    ├── SnapshotRemoved      a snapshot was removed while it was read
     ├── FrameMismatch        a table has not exactly the declared columns
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
     ├── ChainNotBegun        the chain of the ledger was not begun anew; nothing was changed
@@ -166,6 +167,7 @@ from memstate_core.model.errors.store import (
     RollbackRefused,
     SnapshotAbsent,
     SnapshotDamaged,
+    SnapshotRemoved,
     StoreLocked,
     StoreNotFound,
 )
@@ -231,6 +233,7 @@ __all__ = [
     "ShardsFailed",
     "SnapshotAbsent",
     "SnapshotDamaged",
+    "SnapshotRemoved",
     "SourceUnreachable",
     "StagingMissing",
     "StagingOfAnotherRun",

@@ -66,6 +66,17 @@ class SnapshotAbsent(SnapshotDamaged):
         )
 
 
+class SnapshotRemoved(MemstateError):
+    """A snapshot was removed while it was read: a newer one is served, and the settings do not keep it."""
+
+    def __init__(self, snapshot: str) -> None:
+        super().__init__(
+            f"snapshot {snapshot} was removed while this command read it, since a newer one is served. Run the command "
+            "again.",
+            snapshot=snapshot,
+        )
+
+
 class FrameMismatch(MemstateError):
     """A table has not exactly the declared columns."""
 

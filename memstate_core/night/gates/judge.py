@@ -7,6 +7,7 @@ from statistics import median
 
 import polars as pl
 
+from memstate_core.model.quantity import quantity
 from memstate_core.night.gates.measure import Night
 from memstate_core.night.gates.verdict import Verdict
 from memstate_core.policy.sections.gates import GateSettings, Severity
@@ -94,7 +95,7 @@ def _duration(night: Night, limits: GateSettings) -> Finding:
     expected = f"at most {limits.duration_factor:g} times (gates.duration_factor) the median of"
     if len(past) < limits.duration_min_nights:
         few = f"{limits.duration_min_nights} past nights (gates.duration_min_nights)"
-        return True, f"{seconds:.1f} s, {len(past)} past nights on record", f"{expected} {few}"
+        return True, f"{seconds:.1f} s, {quantity(len(past), 'past nights')} on record", f"{expected} {few}"
     usual = median(past)
     within = seconds <= max(limits.duration_factor * usual, limits.duration_min_seconds)
     return within, f"{seconds:.1f} s, median {usual:.1f} s", f"{expected} {len(past)} past nights"
@@ -106,8 +107,9 @@ def _recall(night: Night, limits: GateSettings) -> Finding:
         return False, f"not measured: {loss.problem}", expected
     if not loss.questions:
         return True, "no questions", expected
-    means = f"recall of {loss.questions:,} questions {loss.before:.1f} % in what is served, {loss.after:.1f} % now"
-    return loss.points <= limits.max_recall_loss, means + loss.examples(), expected
+    asked = f"recall of {quantity(loss.questions, 'questions')}"
+    found = f"{asked} {loss.before:.1f} % in what is served, {loss.after:.1f} % now{loss.examples()}"
+    return loss.points <= limits.max_recall_loss, found, expected
 
 
 def _comparable(night: Night) -> list[float]:

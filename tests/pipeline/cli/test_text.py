@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memstate_pipeline.cli.output import show_lines
-from memstate_pipeline.cli.text import merge_lines, quantity
+from memstate_pipeline.cli.text import merge_lines
 
 READING = "title agrees, price differs (12 vs 14); no other topic of the scope has the same title"
 
@@ -39,19 +39,3 @@ def test_without_a_reading_the_strongest_features_are_listed(partner: str | None
 def test_control_characters_of_values_are_made_visible(capsys: pytest.CaptureFixture[str]) -> None:
     show_lines(merge_lines([merge("colour differs (\x1b[31mred\u202e vs \x9b)")]))
     assert capsys.readouterr().out.splitlines()[2] == r"    colour differs (\x1b[31mred\u202e vs \x9b)"
-
-
-@pytest.mark.parametrize(
-    ("count", "plural", "shown"),
-    [
-        (1, "questions", "1 question"),
-        (2000, "questions", "2,000 questions"),
-        (1, "topics created", "1 topic created"),
-        (1, "accesses", "1 access"),
-        (1, "evidence", "1 evidence"),
-        (1, "summarised", "1 summarised"),
-        (0, "nights", "0 nights"),
-    ],
-)
-def test_one_is_in_the_singular(count: int, plural: str, shown: str) -> None:
-    assert quantity(count, plural) == shown

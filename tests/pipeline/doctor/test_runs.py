@@ -138,11 +138,11 @@ def test_evidence_that_waits_for_a_night_that_did_not_come_is_a_problem(store: S
     (tmp_path / "two.jsonl").write_text('{"title": "Ford", "observed_at": "2026-01-01"}\n')
     assert run_memstate(store.home.root, "import", str(tmp_path / "two.jsonl")).code == 0
     names = {finding.name: finding for finding in examine(str(store.home.root), after(timedelta()))}
-    assert names["snapshot"].detail.endswith("; 1 observations since")
+    assert names["snapshot"].detail.endswith("; 1 observation since")
     late = examine(str(store.home.root), after(timedelta(hours=72)))
     overdue = {finding.name: finding for finding in late}["snapshot"]
     assert not overdue.ok
-    assert "published 3 days ago; 1 observations since wait for a night" in overdue.detail
+    assert "published 3 days ago; 1 observation since; a night is overdue" in overdue.detail
     (store.home.ledger / "accesses").mkdir(exist_ok=True)
     (store.home.ledger / "accesses" / "_delta_log").mkdir(exist_ok=True)
     (store.home.ledger / "accesses" / "_delta_log" / f"{0:020}.json").write_text("garbage")
