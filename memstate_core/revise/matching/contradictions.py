@@ -32,7 +32,13 @@ BY_TITLE, BY_WORDING = 1, 6
 
 
 def contradiction(
-    found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame, namesakes: Flags
+    found: Signs,
+    pairs: Candidates,
+    relations: SourceRelations,
+    merged: pl.DataFrame,
+    *,
+    namesakes: Flags,
+    identified: Flags,
 ) -> Ints:
     """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
 
@@ -42,6 +48,7 @@ def contradiction(
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
         namesakes: pairs that may be namesakes, of `namesakes_across` (pairs,).
+        identified: pairs whose texts may differ in words, of `identifiers.share_identifier` (pairs,).
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
     family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
@@ -49,7 +56,7 @@ def contradiction(
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     differing = _flagged(found.fields.filter("contradicts"), len(pairs))
-    field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
+    field = (_contradicting_fields(found, relations, merged, identified) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
     by_reason = (
         title,
@@ -62,16 +69,17 @@ def contradiction(
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
-def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
+def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, identified: Flags) -> Flags:
     """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
 
     Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
     duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
     a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
     summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
-    varies there only if most of them agree.
+    varies there only if most of them agree. Pairs that share an identifier may differ in the words of texts.
     """
     contradicts = np.zeros(len(found.shared), bool)
+    excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(identified))
     sets = (
         (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0)),
         (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY)),
@@ -81,9 +89,8 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         seen = [shown.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
         counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
         varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
-        wrong = found.fields.filter(
-            pl.col("contradicts") & ~pl.col("name").is_in(counts.filter(varies)["name"].implode())
-        )
+        varying = counts.filter(varies)["name"].implode()
+        wrong = found.fields.filter(pl.col("contradicts") & ~excused & ~pl.col("name").is_in(varying))
         contradicts |= _flagged(wrong, len(contradicts)) & among
     return contradicts
 

@@ -46,32 +46,39 @@ SHORT_SUMMARY, REPLACED = 12, 2
 
 
 def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
-    """Fields of which both topics have a value (columns pair, name, contradicts, accents, same).
+    """Fields of which both topics have a value (columns pair, name, contradicts, worded, accents, same).
 
-    `accents` says that a text has the same words with other accents, `same` that nothing but spelling differs.
+    `worded` says that texts contradict each other by more than numbers among the same words, `accents` that a text has
+    the same words with other accents, `same` that nothing but spelling differs.
     """
     days, clocks = ((pl.col(one) - pl.col(other)).abs() for one, other in (("day", "day_b"), ("clock", "clock_b")))
-    texts = pl.concat([values["text"], values["text_b"]]).unique().sort()
-    written = texts.to_list()
-    a, b = (texts.search_sorted(values[side]).to_numpy().astype(np.int64) for side in ("text", "text_b"))
+    distinct = pl.concat([values["text"], values["text_b"]]).unique().sort()
+    written = distinct.to_list()
+    a, b = (distinct.search_sorted(values[side]).to_numpy().astype(np.int64) for side in ("text", "text_b"))
     zoned = pl.col("text").str.contains(ZONED) == pl.col("text_b").str.contains(ZONED)
+    differ, numbered = _contradicting_texts(distinct, a, b, values["letters"].to_numpy())
     seen = values.with_columns(
         clock=moment(pl.col("text")),
         clock_b=moment(pl.col("text_b")),
-        words=pl.Series(_contradicting_texts(texts, a, b, values["letters"].to_numpy()), dtype=pl.Boolean),
+        words=pl.Series(differ, dtype=pl.Boolean),
+        numbered=pl.Series(numbered, dtype=pl.Boolean),
         marked=pl.Series(differently_marked(written, a, b), dtype=pl.Boolean),
         accents=pl.Series(differently_accented(written, a, b), dtype=pl.Boolean),
         units=(unit(pl.col("text")) != unit(pl.col("text_b"))).fill_null(False),
     )
     day = (days >= 1) | ((clocks > 0) & zoned).fill_null(False)
-    contradicts = pl.coalesce(day, other_number(), "words") | pl.col("units") | pl.col("marked")
+    typed = pl.coalesce(day, other_number())
+    otherwise = pl.col("units") | pl.col("marked")
+    contradicts = pl.coalesce(typed, "words") | otherwise
     letters = [pl.col(text).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "") for text in ("text", "text_b")]
     same = pl.coalesce(days < 1, pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
-    return seen.select("pair", "name", "accents", contradicts=contradicts, same=same).sort("pair", "name")
+    worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
+    found = seen.select("pair", "name", "accents", contradicts=contradicts, worded=worded, same=same)
+    return found.sort("pair", "name")
 
 
-def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64]) -> Flags:
-    """Which values name different things (pairs,).
+def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64]) -> tuple[Flags, Flags]:
+    """Which values name different things, and which of them by numbers among the same words (two arrays, (pairs,)).
 
     Short ones of which each has a number that the other lacks, or a word that the other neither has nor abbreviates;
     longer ones of the same words of which each has a number that the other lacks, and statements of one template with
@@ -102,10 +109,11 @@ def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np
     order[order] = rearranged(written, a[order], b[order], names=True)
     placed = brief & both(lacks) & (np.maximum(*only) <= REPLACED) & (np.minimum(*only) <= (1 - TEMPLATE) * shortest)
     placed[placed] = in_place(written, a[placed], b[placed])
-    other = (short & (other_numbers | replaced)) | (same_words & other_numbers) | order
     denied = brief.copy()
     denied[denied] = negated(written, a[denied], b[denied])
-    return np.asarray(other | placed | denied)
+    numbered = same_words & other_numbers
+    other = (short & (other_numbers | replaced)) | numbered | order | placed | denied
+    return np.asarray(other), np.asarray(numbered)
 
 
 def _regrouped(texts: pl.Series, a: Ints, b: Ints) -> Flags:

@@ -39,7 +39,7 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     found = signs(of, pairs, formats, relations)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
     nothing = np.zeros(len(pairs), bool)
-    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), nothing)
+    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), namesakes=nothing, identified=nothing)
     result = decide(
         of, found, contradicts, pairs, relations, likely,
         apart=nothing, namesakes=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,
