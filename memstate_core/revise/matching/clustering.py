@@ -18,6 +18,8 @@ from scipy.sparse.csgraph import connected_components
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.nearest import Ints
 
+Reals = NDArray[np.float64]
+
 MEAN = 0.7
 """The mean probability at which two groups join: records of one thing differ in how much they state."""
 LEAST_MEAN = 0.5
@@ -30,8 +32,8 @@ APART = 1e6
 
 def group(
     pairs: Candidates,
-    probability: NDArray[np.float64],
-    recorded: NDArray[np.float64],
+    probability: Reals,
+    recorded: Reals,
     apart: NDArray[np.bool_],
     *,
     topics: int,
@@ -58,21 +60,39 @@ def group(
     return _with_start(_held_together(groups, pairs, recorded), pairs, start)
 
 
-def in_group(a: NDArray[Any], b: NDArray[Any], probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_group(a: NDArray[Any], b: NDArray[Any], probability: Reals) -> Reals:
     """The probability of merged pairs, given their groups (pairs,).
 
-    Average linkage joins topics on the mean of their pairs. So a pair is at least as likely as the less certain of its
-    topics is to belong to the group, which is its mean with the others: single pairs differ in how much they state.
+    Single pairs differ in how much they state, and average linkage joins topics on the mean of their pairs. So a pair
+    is at least as likely as the less certain of its topics is to belong to the group, which is its mean with the
+    others. It is also at least as likely as both being the same as the centre, the topic with the highest mean: what
+    is the same as one thing is the same, and the doubts of both add up at most (Boole's inequality).
 
     Args:
         a: topics of the merged pairs, by position or id (pairs,).
         b: the others; the pairs of each group are complete, but for those that were never compared.
         probability: of a match by itself (pairs,).
     """
-    topic = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
+    topic = np.unique(np.concatenate([a, b]), return_inverse=True)[1].astype(np.int64)
+    one, other = topic[: len(a)], topic[len(a) :]
     mean = np.bincount(topic, np.tile(probability, 2)) / np.maximum(np.bincount(topic), 1)
-    of_a, of_b = mean[topic[: len(a)]], mean[topic[len(a) :]]
-    return np.maximum(probability, np.minimum(of_a, of_b))
+    same = _same_as_centre(one, other, probability, mean)
+    through = same[one] + same[other] - 1
+    return np.asarray(np.maximum(probability, np.maximum(np.minimum(mean[one], mean[other]), through)))
+
+
+def _same_as_centre(a: Ints, b: Ints, probability: Reals, mean: Reals) -> Reals:
+    """How likely each topic is the same as the centre of its group; 0 where they were not compared (topics,)."""
+    topics = np.arange(len(mean))
+    links = coo_array((np.ones(len(a), bool), (a, b)), shape=(len(mean), len(mean)))
+    groups = connected_components(links, directed=False)[1]
+    order = np.lexsort((-mean, groups))
+    centre = order[np.unique(groups[order], return_index=True)[1]][groups]
+    same = (centre == topics).astype(np.float64)
+    for end, far in ((a, b), (b, a)):
+        linked = centre[far] == end
+        same[far[linked]] = probability[linked]
+    return np.asarray(same)
 
 
 def joined(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -89,7 +109,7 @@ def joined(pairs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"id": ids, "group": connected_components(links, directed=False)[1]})
 
 
-def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64], inside: Ints) -> Ints:
+def _split(component: Ints, pairs: Candidates, probability: Reals, inside: Ints) -> Ints:
     """Cuts the components of three topics and more; hierarchies are built one by one."""
     groups, following = component.copy(), int(component.max(initial=0)) + 1
     rows = inside[np.argsort(component[pairs.a[inside]], kind="stable")]
@@ -105,7 +125,7 @@ def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64],
     return groups
 
 
-def _held_together(groups: Ints, pairs: Candidates, probability: NDArray[np.float64]) -> Ints:
+def _held_together(groups: Ints, pairs: Candidates, probability: Reals) -> Ints:
     """The groups without topics whose mean probability with the others of their group is below LEAST_MEAN."""
     while True:
         within, topics = groups[pairs.a] == groups[pairs.b], len(groups)
@@ -125,7 +145,7 @@ def _with_start(groups: Ints, pairs: Candidates, start: NDArray[np.bool_]) -> In
     return np.where(started[groups], groups, len(started) + np.arange(len(groups)))
 
 
-def _cut(part: Ints, a: Ints, b: Ints, probability: NDArray[np.float64]) -> Ints:
+def _cut(part: Ints, a: Ints, b: Ints, probability: Reals) -> Ints:
     from scipy.cluster.hierarchy import fcluster, linkage  # only here: importing it takes a while
 
     distance = np.ones((len(part), len(part)))

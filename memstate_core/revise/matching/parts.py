@@ -1,8 +1,10 @@
 """Parts of topics beside the title, the summary and the fields, and whether both topics of pairs agree in them.
 
-Two parts agree if they have the same key: the same day, the same number, or the same units of text. Fields that do
-not agree contradict each other if they name different things, summaries if they follow one template
-(`differing_values`).
+Two parts agree if they have the same key: the same day, the same number, or the same units of text. The last digits
+of measured numbers vary (`typed_values.MEASURED`), so they agree if they do not contradict each other; their key is a
+range of values, by which chance is estimated. Where many numbers of a field are that close, as coordinates within one
+town, or repeats have the very same ones, the number itself is the key. Fields that do not agree contradict each other
+if they name different things, summaries if they follow one template (`differing_values`).
 """
 
 from __future__ import annotations
@@ -17,11 +19,19 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import compared_summaries, differing_fields
 from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.typed_values import MEASURED, NEAR_NUMBER
 
 Reals = NDArray[np.float64]
 
 SUMMARY, FIELD = "summary", "field:"
 """The names of parts, as in the readings of merges; the name of a field follows FIELD."""
+RANGE = 2 * NEAR_NUMBER
+"""The width of the ranges of measured numbers, in nats: numbers that may be the same are in one or in two beside it."""
+SPREAD = 0.1
+"""The share of pairs of measured numbers of a field in one range, up to which it says something that they are."""
+COPIED = 0.1
+"""The share of pairs with one title and numbers in one range that have the same number, beyond which they are copies
+rather than measured anew."""
 STEPS = 16
 """Topics in each direction with which a topic is paired, of a shuffled ring of those with the same code."""
 
@@ -47,15 +57,37 @@ class Sample:
 
 def parts_of(corpus: Corpus) -> pl.DataFrame:
     """The parts of topics (columns row, name, key); summaries only where they say something besides the title."""
-    day, number = pl.format("day {}", "day"), pl.format("number {}", "number")
     words = pl.Series("words", [" ".join(row) for row in corpus.units_of_values], dtype=pl.String)
-    key = pl.coalesce(day, number, "words")
+    key = pl.coalesce(pl.format("day {}", "day"), _ranges(corpus), pl.format("number {}", "number"), "words")
     named = pl.format(FIELD + "{}", "name").alias("name")
     fields = corpus.fields.hstack([words]).select(pl.col("row").cast(pl.Int64), named, key=key)
     rows = np.flatnonzero(corpus.summarised)
     said = pl.Series("key", [" ".join(corpus.summary_units[row]) for row in rows], dtype=pl.String)
     summaries = pl.DataFrame({"row": pl.Series(rows, dtype=pl.Int64)}).with_columns(name=pl.lit(SUMMARY))
     return pl.concat([fields, summaries.hstack([said])])
+
+
+def _ranges(corpus: Corpus) -> pl.Series:
+    """The key of each measured number (rows of `fields`): its sign and range; null where the number itself is the key.
+
+    That is so where many numbers of the field are in one range, and where things that are noted again have the same
+    number, as copies do.
+    """
+    number, decimals = pl.col("number"), pl.col("text").str.extract(r"\.(\d+)").str.len_chars()
+    place = (number.abs().log() / RANGE).floor()
+    measured = pl.when((decimals >= MEASURED) & (number != 0)).then(pl.format("about {} {}", number.sign(), place))
+    titles = pl.Series("title", corpus.title_units.codes)
+    keyed = corpus.fields.select("name", number, key=measured, title=titles.gather(corpus.fields["row"]))
+    count = pl.col("key").count()
+    near, alike, copied = (_others(*columns) for columns in (("key",), ("title", "key"), ("title", "key", "number")))
+    rare = near.sum().over("name") <= SPREAD * (count * (count - 1)).over("name")
+    own = copied.sum().over("name") <= COPIED * alike.sum().over("name")
+    return keyed.select(pl.when(rare & own).then("key")).to_series()
+
+
+def _others(*columns: str) -> pl.Expr:
+    """How many other rows of a field have the same key in some columns; 0 without a key."""
+    return pl.when(pl.col("key").is_not_null()).then(pl.len().over("name", *columns) - 1).otherwise(0)
 
 
 def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.DataFrame:
@@ -79,7 +111,8 @@ def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.Data
     template = compared_summaries(corpus, Candidates(a, b, np.zeros((len(a), 0), bool))).replaced
     differing_text = pl.Series(template[both["pair"].to_numpy()], dtype=pl.Boolean)
     differ = pl.when(pl.col("name") == SUMMARY).then(differing_text).otherwise(pl.col("contradicts").fill_null(False))
-    keyed = both.with_columns(agree=pl.col("key") == pl.col("key_b"))
+    near = pl.all_horizontal(pl.col("key", "key_b").str.starts_with("about "))
+    keyed = both.with_columns(agree=(pl.col("key") == pl.col("key_b")) | near)
     seen = keyed.join(differing, on=["pair", "name"], how="left", maintain_order="left")
     return seen.select("pair", "name", agree=pl.col("agree") & ~differ, contradict=differ).sort("pair", "name")
 

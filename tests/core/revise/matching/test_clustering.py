@@ -144,11 +144,22 @@ def test_neither_the_order_of_pairs_nor_of_topics_shows(likely: Likely, renamed:
     assert groups(moved) == {frozenset(renamed[one] for one in members) for members in groups(lifted)}
 
 
+def likely_in_group(likely: dict[str, float]) -> dict[str, float]:
+    """The probability of pairs, named by the letters of their topics, given their groups."""
+    a, b = (np.array([pair[end] for pair in likely], object) for end in (0, 1))
+    return dict(zip(likely, in_group(a, b, np.array(list(likely.values()))).round(9).tolist(), strict=True))
+
+
+def test_a_merged_pair_is_as_likely_as_both_of_its_topics_are_the_same_as_the_centre() -> None:
+    """The centre is c, and each doubt of the others about it counts; p and q are a group of their own."""
+    given = {"cx": 0.95, "cy": 0.97, "cz": 0.99, "xy": 0.1, "xz": 0.93, "yz": 0.2, "pq": 0.9}
+    assert likely_in_group(given) == given | {"xy": 0.92, "xz": 0.94, "yz": 0.96}
+
+
 def test_a_merged_pair_is_as_likely_as_the_less_certain_of_its_topics() -> None:
-    """Pair 0-2 is unlikely by itself, but each of its topics is surely one with topic 1."""
-    a, b = np.array(["x", "x", "y", "p"], object), np.array(["y", "z", "z", "q"], object)
-    given = np.array([1.0, 0.4, 0.8, 0.9])
-    np.testing.assert_allclose(in_group(a, b, given), [1.0, 0.6, 0.8, 0.9])
+    """Topic y was never compared with the centre c, so its mean counts."""
+    given = {"cx": 0.95, "cz": 0.99, "xy": 0.9, "xz": 0.8, "yz": 0.5}
+    assert likely_in_group(given) == given | {"xz": 0.94, "yz": 0.7}
 
 
 def test_no_pair_has_no_doubt() -> None:
