@@ -33,6 +33,8 @@ FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
 """Relative distance of numbers, and days between dates, from which values have nothing in common."""
 TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
 """Days between the creation of the two topics."""
+CONTAINED = 0.99
+"""Containment of titles from which on nothing in one of them stands in place of something in the other."""
 NEAR_TITLE = 0.6
 """Title similarity from which the rarity of shared units is compared."""
 RARE_CODE = 5.0
@@ -59,6 +61,7 @@ class Compared:
         rankings: ways to rank pairs by agreement alone (rankings, pairs).
         surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
         same_title: whether the titles have the same words in the same order (pairs,).
+        contained: whether nothing in one title stands in place of something in the other (pairs,).
     """
 
     names: tuple[str, ...]
@@ -70,6 +73,7 @@ class Compared:
     rankings: NDArray[np.float64]
     surprise: NDArray[np.float64]
     same_title: NDArray[np.bool_]
+    contained: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.stratum)
@@ -121,6 +125,7 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
         rankings=np.stack([similarity + 2 * containment, letters, similarity + meaning]).astype(np.float64),
         surprise=surprise.astype(np.float64),
         same_title=corpus.title_code[a] == corpus.title_code[b],
+        contained=containment > CONTAINED,
     )
 
 
@@ -149,7 +154,7 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
 
 def together(one: Compared, other: Compared) -> Compared:
     """Both sets of pairs of one corpus, the second after the first."""
-    flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title")
+    flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title", "contained")
     joined = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
     pair = np.concatenate([one.pair, other.pair + len(one)])
     return Compared(names=one.names, pair=pair, rankings=np.hstack([one.rankings, other.rankings]), **joined)

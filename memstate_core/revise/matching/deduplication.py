@@ -28,9 +28,9 @@ from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.identifiers import share_identifier
 from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.siblings import contradicted, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
-from memstate_core.revise.matching.siblings import repeats, signs
-from memstate_core.revise.matching.sources import Origins, learn_origins
+from memstate_core.revise.matching.sources import Origins, learn_origins, rankings
 from memstate_core.revise.matching.title_formats import learn_formats
 
 PROBABLE = 0.5
@@ -111,7 +111,9 @@ def deduplicate(
     pairs = nearest_neighbours(corpus)
     values = corpus.value_pairs(pairs.a, pairs.b)
     plain = compare(corpus, pairs, values)
-    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs, values), merged.by_runs)
+    clash = contradicted(values, plain.contained)
+    repeated = plain.same_title & (clash == 0)
+    origins = learn_origins(corpus, pairs, rankings(corpus, pairs, plain, clash), repeated, merged.by_runs)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)

@@ -184,18 +184,18 @@ def _counted(fields: pl.DataFrame, pairs: int) -> Flags:
     return np.asarray(np.bincount(fields["pair"].to_numpy(), minlength=pairs) > 0)
 
 
-def repeats(corpus: Corpus, pairs: Candidates, values: pl.DataFrame) -> Flags:
-    """Pairs with the same title in which no field contradicts (pairs,).
+def contradicted(values: pl.DataFrame, among: Flags) -> Floats:
+    """The share of the fields of both topics that contradict each other; 0 without any (pairs,).
 
     Args:
-        corpus: the topics.
-        pairs: the pairs.
         values: the values of the pairs' fields (`Corpus.value_pairs`).
+        among: the pairs that are looked at; 0 for others (pairs,).
     """
-    found = np.asarray(corpus.title_code[pairs.a] == corpus.title_code[pairs.b])
-    shown = differing_fields(values.filter(pl.col("pair").is_in(np.flatnonzero(found))))
-    found[shown.filter("contradicts")["pair"].to_numpy()] = False
-    return found
+    shown = differing_fields(values.filter(pl.col("pair").is_in(np.flatnonzero(among))))
+    counts = [
+        np.bincount(rows["pair"].to_numpy(), minlength=len(among)) for rows in (shown.filter("contradicts"), shown)
+    ]
+    return (counts[0] / np.maximum(counts[1], 1)).astype(np.float32)
 
 
 def joined(one: Signs, other: Signs) -> Signs:

@@ -3,9 +3,10 @@
 A catalogue, a CRM export or a curated list usually has one record per thing. If a source repeated itself as
 often as it repeats others, the share of its best-agreeing pairs that lie within it would be the share expected
 by chance. A source with far fewer such pairs is treated as duplicate-free (`distinct`). Sources with too few
-topics for an estimate are pooled. What agrees best depends on the ranking: one that counts fields puts pairs within
-a source with gaps last. So a source is not distinct, either, if it holds its share of plain repeats: pairs with the
-same title in which no field contradicts.
+topics for an estimate are pooled. What agrees best depends on the ranking. By titles, things of one title within a
+source come first, such as editions of a book; so pairs with such titles are also ranked by their fields. That puts
+pairs within a source with gaps or errors last. So a source is not distinct, either, if it holds its share of plain
+repeats: pairs with the same title in which no field contradicts.
 """
 
 from __future__ import annotations
@@ -19,13 +20,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.comparisons import Compared
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Ints, dense_ranks, pair_products
+from memstate_core.revise.matching.nearest import Floats, Ints, dense_ranks, pair_products
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
 """Numbers of best pairs of a source to examine; the depth with the lowest bound decides."""
 MAX_SHARE = 0.35
 """A source is distinct if the upper confidence bound of its share of internal pairs, relative to chance, is lower."""
+
+
+FIRST = 3.0
+"""The highest score of a pair by titles (`Compared.rankings`)."""
+MIN_NAMESAKES = 100
+"""Pairs within sources with the same title and a field that contradicts, from which on fields rank pairs, too."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,26 @@ class SourceRelations:
     def competing(self) -> NDArray[np.bool_]:
         """Pairs over two sources of which one at least is distinct (pairs,)."""
         return np.asarray(self.a_competes | self.b_competes)
+
+
+def rankings(corpus: Corpus, pairs: Candidates, compared: Compared, contradicted: Floats) -> NDArray[np.float64]:
+    """Ways to rank pairs by agreement: by titles and texts, and where sources have many things of one title by fields.
+
+    Args:
+        corpus: the topics.
+        pairs: candidate pairs.
+        compared: how they agree.
+        contradicted: the share of their fields that contradict each other, of pairs with contained titles (pairs,).
+
+    Returns:
+        Scores (rankings, pairs).
+    """
+    source = _first_source(_membership(corpus))
+    within = (source[pairs.a] == source[pairs.b]) & (source[pairs.a] != NONE)
+    if (within & compared.same_title & (contradicted > 0)).sum() < MIN_NAMESAKES:
+        return compared.rankings
+    by_fields = compared.rankings[0] + FIRST * compared.contained * (1 - contradicted)
+    return np.vstack([compared.rankings, by_fields])
 
 
 def learn_origins(

@@ -20,7 +20,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.siblings import repeats
+from memstate_core.revise.matching.siblings import contradicted
 from memstate_core.revise.matching.tokens import words
 from tests.core.revise.test_verdicts import ledger
 
@@ -60,8 +60,9 @@ def every_pair(of: Corpus) -> Candidates:
 
 
 def plain_repeats(of: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
-    """Which pairs are plain repeats (pairs,)."""
-    return repeats(of, pairs, of.value_pairs(pairs.a, pairs.b))
+    """Pairs with the same title in which no field contradicts (pairs,)."""
+    shares = contradicted(of.value_pairs(pairs.a, pairs.b), np.ones(len(pairs), bool))
+    return np.asarray((of.title_code[pairs.a] == of.title_code[pairs.b]) & (shares == 0))
 
 
 def dedupe(

@@ -15,6 +15,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair, plain_repeats
+from tests.core.revise.matching.families import Store
+from tests.core.revise.matching.namesakes import counted_pairs
 
 TWICE = 2 * DEPTHS[1]
 
@@ -207,3 +209,56 @@ def test_a_topic_of_two_sources_is_of_both() -> None:
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False]
     assert relations.competing.tolist() == [False, True, True]
+
+
+# --- things of one title within a source
+
+
+def editions(books: int = 300, copies: float = 0.0, error: float = 0.0, seed: int = 1) -> Store:
+    """Books of two shops, half of them in two editions; prices are the shops' own.
+
+    Args:
+        books: how many.
+        copies: the share that a shop lists twice.
+        error: the share of these whose pages differ.
+        seed: of all draws.
+    """
+    chance = random.Random(seed)
+    stock = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(400)]
+    topics: list[dict[str, Any]] = []
+    things: list[int] = []
+    for number in range(books):
+        title, author = " ".join(chance.sample(stock, 2)), " ".join(chance.sample(stock, 2))
+        for edition in range(1 + number % 2):
+            said = {"isbn": str(chance.randrange(10**12, 10**13)), "pages": chance.randrange(90, 900)}
+            for shop in ("north", "south"):
+                for copy in range(1 + (chance.random() < copies)):
+                    pages = {"pages": chance.randrange(90, 900)} if copy and chance.random() < error else {}
+                    fields = said | pages | {"price": chance.randint(5, 60)}
+                    topics.append({"title": title, "summary": author, "fields": fields, "sources": [shop]})
+                    things.append(2 * number + edition)
+    return Store([{"id": f"t{place:05}"} | topic for place, topic in enumerate(topics)], things)
+
+
+def test_shops_that_list_several_editions_are_distinct() -> None:
+    made = editions()
+    found = dedupe(made.topics)
+    assert found.origins.distinct.tolist() == [True, True]
+    merged, right = counted_pairs(made, found.groups)
+    assert merged == right
+    assert right >= 0.95 * 450
+
+
+@pytest.mark.parametrize("error", [0.0, 0.5])
+def test_shops_that_list_editions_twice_are_not_distinct(error: float) -> None:
+    made = editions(copies=0.3, error=error)
+    found = dedupe(made.topics)
+    merged, right = counted_pairs(made, found.groups)
+    assert not found.origins.distinct.any()
+    assert merged == right
+
+
+def test_editions_under_random_shops_are_not_distinct() -> None:
+    chance, made = random.Random(5), editions()
+    topics = [topic | {"sources": [chance.choice(("north", "south"))]} for topic in made.topics]
+    assert not dedupe(topics).origins.distinct.any()
