@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from memstate_core.state.current import current_number, move_current
 from memstate_core.state.snapshots import MANIFEST
 from memstate_pipeline.cli.readers import open_readers, open_sound_readers
 
-SHARD, OPENED = "s0", 40
+SHARD, REPLACED = "s0", 400
 
 
 @pytest.fixture
@@ -43,36 +44,36 @@ def replace_snapshot(store: Store) -> None:
     shutil.rmtree(folder / str(number))
 
 
-@contextmanager
-def replacing(store: Store) -> Iterator[None]:
-    """Replaces the served snapshot all the time."""
-    ended = threading.Event()
+def nights(store: Store) -> threading.Thread:
+    """Nights that replace the served snapshot one after another."""
 
     def replace() -> None:
-        while not ended.is_set():
+        for _ in range(REPLACED):
             replace_snapshot(store)
+            time.sleep(0.001)
 
-    nights = threading.Thread(target=replace)
-    nights.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        nights.join()
+    started = threading.Thread(target=replace)
+    started.start()
+    return started
+
+
+def test_current_never_names_an_older_snapshot_while_it_is_replaced(store: Store) -> None:
+    numbers, made = [0], nights(store)
+    while made.is_alive() or len(numbers) == 1:
+        numbers.append(current_number(store.home, SHARD) or 0)
+    assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("opened", [open_readers, lambda *given: open_sound_readers(*given)[0]])
 def test_what_is_served_is_opened_while_it_is_replaced(
     store: Store, opened: Callable[[Store, ExitStack], list[SnapshotReader]]
 ) -> None:
-    numbers = []
-    with replacing(store):
-        for _ in range(OPENED):
-            with ExitStack() as stack:
-                numbers += [reader.snapshot.manifest.number for reader in opened(store, stack)]
-    assert len(numbers) == OPENED
+    """A reader that nights always get ahead of succeeds at the latest when the last one has ended."""
+    numbers, made = [0], nights(store)
+    while made.is_alive() or len(numbers) == 1:
+        with ExitStack() as stack:
+            numbers += [reader.snapshot.manifest.number for reader in opened(store, stack)]
     assert numbers == sorted(numbers)
-    assert numbers[-1] > numbers[0]
 
 
 @pytest.mark.parametrize(
