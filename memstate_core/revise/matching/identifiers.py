@@ -22,6 +22,8 @@ from memstate_core.revise.matching.sources import Origins
 
 MIN_SHARED = 30
 """Pairs with the same value from which on they show whether a field identifies things."""
+MAX_HOLDERS = 16
+"""Topics with one value, each of a source of its own, up to which it may identify a thing."""
 DIFFERING, REPEATED = 0.1, 0.05
 """The shares of these pairs up to which their titles may contradict each other, and up to which things are expected to
 share title and value."""
@@ -57,6 +59,7 @@ def _shared(corpus: Corpus, origins: Origins) -> pl.DataFrame:
     held = rows.join(corpus.sources.with_columns(pl.col("row").cast(pl.Int64)), on="row", how="left")
     sole = pl.col("source").is_not_null() & (pl.len().over("name", "value", "source") == 1)
     kept = held.filter(sole.all().over("name", "value")).select("name", "value", "row").unique()
+    kept = kept.filter(pl.len().over("name", "value") <= MAX_HOLDERS)
     both = kept.join(kept, on=["name", "value"], suffix="_b").filter(pl.col("row") < pl.col("row_b"))
     made = both.select("name", a="row", b="row_b").sort("a", "b", "name")
     ends = Candidates(made["a"].to_numpy(), made["b"].to_numpy(), np.zeros((made.height, 0), bool))

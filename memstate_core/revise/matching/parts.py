@@ -25,6 +25,8 @@ Reals = NDArray[np.float64]
 
 SUMMARY, FIELD = "summary", "field:"
 """The names of parts, as in the readings of merges; the name of a field follows FIELD."""
+NEAR = "≈"
+"""How keys of measured numbers begin; no unit of a text does."""
 RANGE = 2 * NEAR_NUMBER
 """The width of the ranges of measured numbers, in nats: numbers that may be the same are in one or in two beside it."""
 SPREAD = 0.1
@@ -75,7 +77,7 @@ def _ranges(corpus: Corpus) -> pl.Series:
     """
     number, decimals = pl.col("number"), pl.col("text").str.extract(r"\.(\d+)").str.len_chars()
     place = (number.abs().log() / RANGE).floor()
-    measured = pl.when((decimals >= MEASURED) & (number != 0)).then(pl.format("about {} {}", number.sign(), place))
+    measured = pl.when((decimals >= MEASURED) & (number != 0)).then(pl.format(NEAR + " {} {}", number.sign(), place))
     titles = pl.Series("title", corpus.title_units.codes)
     keyed = corpus.fields.select("name", number, key=measured, title=titles.gather(corpus.fields["row"]))
     count = pl.col("key").count()
@@ -111,7 +113,7 @@ def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.Data
     template = compared_summaries(corpus, Candidates(a, b, np.zeros((len(a), 0), bool))).replaced
     differing_text = pl.Series(template[both["pair"].to_numpy()], dtype=pl.Boolean)
     differ = pl.when(pl.col("name") == SUMMARY).then(differing_text).otherwise(pl.col("contradicts").fill_null(False))
-    near = pl.all_horizontal(pl.col("key", "key_b").str.starts_with("about "))
+    near = pl.all_horizontal(pl.col("key", "key_b").str.starts_with(NEAR))
     keyed = both.with_columns(agree=(pl.col("key") == pl.col("key_b")) | near)
     seen = keyed.join(differing, on=["pair", "name"], how="left", maintain_order="left")
     return seen.select("pair", "name", agree=pl.col("agree") & ~differ, contradict=differ).sort("pair", "name")

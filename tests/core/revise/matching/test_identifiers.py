@@ -16,7 +16,7 @@ from memstate_core.model.frames import empty
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, EarlierMerges
-from memstate_core.revise.matching.identifiers import DIFFERING, MIN_SHARED, share_identifier
+from memstate_core.revise.matching.identifiers import DIFFERING, MAX_HOLDERS, MIN_SHARED, share_identifier
 from memstate_core.revise.matching.siblings import signs
 from memstate_core.revise.matching.sources import Origins
 from memstate_core.revise.matching.title_formats import TitleFormats
@@ -166,6 +166,24 @@ def test_few_shared_values_show_nothing() -> None:
     long = guides(seed=2, places=2 * PLACES)[1::2]
     others = [topic | {"id": f"own-{place}", "thing": -1 - place} for place, topic in enumerate(long)]
     assert contradicted([*short, *others]) == (0, 2 * MIN_SHARED // EVERY)
+
+
+@pytest.mark.parametrize(("holders", "shared"), [(MAX_HOLDERS, True), (MAX_HOLDERS + 1, False)])
+def test_what_very_many_sources_state_is_no_identifier(holders: int, shared: bool) -> None:
+    """Such as a city, where each topic has a source of its own, as pages of the web do."""
+    of = corpus(
+        [
+            {"title": f"Yard {place}", "fields": {"phone": f"2{place:08}"}, "sources": [f"page-{place}-{page}"]}
+            for place in range(MIN_SHARED)
+            for page in range(holders)
+        ]
+    )
+    a, b = np.triu_indices(len(of), 1)
+    one = a // holders == b // holders
+    pairs = Candidates(a[one], b[one], np.zeros((int(one.sum()), 0), bool))
+    origins = Origins(csr_matrix(np.eye(len(of))), np.full(len(of), 0.1))
+    found = signs(of, pairs, TitleFormats(np.arange(len(of)), NO_FORMATS), origins.relations(pairs))
+    assert share_identifier(of, pairs, found, origins, empty(MERGED_FIELDS)).all() == shared
 
 
 def test_pairs_of_two_sources_that_repeat_themselves_share_no_identifier() -> None:

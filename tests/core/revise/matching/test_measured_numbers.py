@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.revise.matching.parts import agreements, parts_of
+from memstate_core.revise.matching.parts import NEAR, agreements, parts_of
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.matching.families import Store
 from tests.core.revise.matching.namesakes import counted_pairs
@@ -76,12 +76,12 @@ def test_measured_numbers_have_a_range_as_their_key() -> None:
     found = keys([*FAR, ("Mast 0", "2.0011")])
     assert found[0] == found[-1]
     assert len(set(found)) == len(FAR)
-    assert all(key.startswith("about ") for key in found)
+    assert all(key.startswith(NEAR) for key in found)
 
 
 def test_signs_make_other_ranges_and_nothing_is_its_own() -> None:
     one, *_, other, nothing = keys([*FAR, ("North", "-2.0000"), ("East", "0.0000")])
-    assert (one.removeprefix("about 1.0 "), nothing) == (other.removeprefix("about -1.0 "), "number 0.0")
+    assert (one.removeprefix(f"{NEAR} 1.0 "), nothing) == (other.removeprefix(f"{NEAR} -1.0 "), "number 0.0")
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,10 @@ def test_close_numbers_agree(one: str, other: str, agree: bool, contradict: bool
     seen = agreements(of, parts_of(of), *ends)
     assert seen.select("agree", "contradict").rows() == [(agree, contradict)]
     assert seen.schema["agree"] == pl.Boolean
+
+
+def test_texts_that_do_not_contradict_each_other_do_not_agree_for_that() -> None:
+    texts = ("About a long walk that Anna took by the sea", "About what Ben said on the phone of his plans for May")
+    of = corpus([{"title": "A", "fields": {"size": text}} for text in texts])
+    seen = agreements(of, parts_of(of), np.array([0], np.int64), np.array([1], np.int64))
+    assert seen.select("agree", "contradict").rows() == [(False, False)]
