@@ -28,8 +28,6 @@ DEPTHS = (50, 100, 200, 400, 800, 1600)
 """Numbers of best pairs of a source to examine; the depth with the lowest bound decides."""
 MAX_SHARE = 0.35
 """A source is distinct if the upper confidence bound of its share of internal pairs, relative to chance, is lower."""
-
-
 FIRST = 3.0
 """The highest score of a pair by titles (`Compared.rankings`)."""
 MIN_NAMESAKES = 100
