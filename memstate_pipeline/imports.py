@@ -9,6 +9,7 @@ import dagster as dg
 from memstate_core.ingest import unreported
 from memstate_core.ingest.inbox import failed_files, import_inbox
 from memstate_core.ingest.report import ImportReport
+from memstate_core.model.quantity import quantity
 from memstate_core.run.store import Store
 from memstate_pipeline.assets.common import WRITER_POOL
 from memstate_pipeline.assets.ingest import logical_now
@@ -46,4 +47,5 @@ def report_import(context: dg.OpExecutionContext, store: Store, report: ImportRe
         )
     )
     if report.quarantined or errors:
-        context.log.warning(f"{report.quarantined} rows quarantined, {len(errors)} files not read to their end")
+        refused = quantity(report.quarantined, "rows quarantined")
+        context.log.warning(f"{refused}, {quantity(len(errors), 'files not read to their end')}")

@@ -18,6 +18,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import cached
+from memstate_core.model.quantity import quantity
 from memstate_core.model.step_frames import ALIASES
 from memstate_core.model.text import embedding_text
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
@@ -58,12 +59,18 @@ def rebuilt_problems(snapshot: Snapshot, store: Store, run: Run, scratch: Path) 
     found = pl.read_parquet(snapshot.path / "evidence.parquet", glob=False)
     problems = _alias_problems(snapshot, run)
     if not found["evidence_id"].equals(expected["evidence_id"]):
-        return [*problems, f"evidence.parquet has {found.height} rows, the ledger {expected.height} or others"]
+        return [
+            *problems,
+            f"evidence.parquet has {quantity(found.height, 'rows')}, the ledger {expected.height} or others",
+        ]
     if odd := differing_columns(found, expected, "evidence_id"):
         return [*problems, f"evidence.parquet differs from the ledger in {odd}"]
     vectors = read_array(snapshot.path / "evidence_vectors.npy")
     if len(vectors) != len(said):
-        return [*problems, f"evidence_vectors.npy has {len(vectors)} rows, the ledger {len(said)} turns"]
+        return [
+            *problems,
+            f"evidence_vectors.npy has {quantity(len(vectors), 'rows')}, the ledger {quantity(len(said), 'turns')}",
+        ]
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics, held = graph.read(TOPIC), graph.read(VECTOR)
     problems += _vector_problems(store, "evidence_vectors.npy", vectors, said, range(len(said)))
@@ -100,7 +107,7 @@ def _vector_problems(
     odd = at[~alike]
     if not len(odd):
         return []
-    return [f"{name} differs from the embedding cache in {len(odd)} rows, first {rows[int(odd[0])]}"]
+    return [f"{name} differs from the embedding cache in {quantity(len(odd), 'rows')}, first {rows[int(odd[0])]}"]
 
 
 def _array_problems(snapshot: Snapshot, made: Path) -> list[str]:

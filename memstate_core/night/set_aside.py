@@ -25,6 +25,7 @@ from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.frames import project
 from memstate_core.model.ids import sha256_expr, uuid_expr
 from memstate_core.model.ledger_tables import DECISION, QUARANTINE
+from memstate_core.model.quantity import quantity
 from memstate_core.model.text import iso_expr
 from memstate_core.night.replay import STEPS, dies, fails
 from memstate_core.run.begin import base_links, unread_accesses
@@ -84,7 +85,7 @@ def set_aside_after_deaths(store: Store, run: Run, deaths: Sequence[str]) -> boo
     """
     if len(deaths) < DEATHS or len({*deaths[-DEATHS:]}) > 1 or deaths[-1] not in STEPS:
         return False
-    problem = f"it killed the process of {len(deaths)} runs"
+    problem = f"it killed the process of {quantity(len(deaths), 'runs')}"
     return set_aside_guilty(store, run, deaths[-1], problem, killed=True).height > 0
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from memstate_core.model.quantity import quantity
 from memstate_core.model.text import iso
 
 
@@ -31,6 +32,6 @@ class Beginning(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The record in one line."""
-        rows = ", ".join(f"{count} rows of {table}" for table, count in self.unproven.items() if count)
+        rows = ", ".join(quantity(count, f"rows of {table}") for table, count in self.unproven.items() if count)
         beyond = f"; the fold did not prove {rows}" if rows else ""
         return f"begun anew at {iso(self.at)} by {self.by}: {self.why} ({'; '.join(self.lost)}{beyond})"

@@ -11,10 +11,10 @@ import polars as pl
 from scipy.sparse import csr_array
 
 from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.checked_state import CheckedState, Tables
 from memstate_core.night.checks.derived import derive
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.night.checks.review_ends import groundless_ends, unsure
-from memstate_core.night.checks.subject import Subject, Tables
 from memstate_core.state import decisions as kinds
 
 _DOWN = ("has_detail", "has_subtopic")
@@ -29,18 +29,18 @@ _PAYLOAD = pl.Struct({
 })  # fmt: skip
 
 
-def dependency_consistency(subject: Subject, base: Tables | None = None, missing: str | None = None) -> Check:
+def dependency_consistency(checked: CheckedState, base: Tables | None = None, missing: str | None = None) -> Check:
     """The queue matches the recorded decisions, and contains every dependent of the last run's changes.
 
     Args:
-        subject: the state.
+        checked: the state.
         base: the tables of the snapshot that the run started from.
         missing: why there are none to compare with, if the ledger records a base.
     """
-    queue, changed, referring = _queue(subject.recorded), _changes(subject), _by_reference(subject)
-    found = [*_against_record(subject, queue), *_unqueued(subject, queue, changed, referring)]
-    ended = groundless_ends(subject, base, pl.concat([changed, referring]))
-    why = unsure(subject.recorded, missing)
+    queue, changed, referring = _queue(checked.recorded), _changes(checked), _by_reference(checked)
+    found = [*_against_record(checked, queue), *_unqueued(checked, queue, changed, referring)]
+    ended = groundless_ends(checked, base, pl.concat([changed, referring]))
+    why = unsure(checked.recorded, missing)
     if ended.height and why:
         return check("C3", found, [f"ends of reviews not checked against the base: {why}"])
     return check("C3", [*found, violating(ended, "topic_id", "its review ended, though it did not change")])
@@ -55,9 +55,9 @@ def _queue(recorded: Recorded) -> pl.DataFrame:
     return last.select("topic_id", "at", "seq", cause_topic_id=cause, hops=hops)
 
 
-def _against_record(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
-    waiting = subject.graph.reviews
-    living = subject.graph.living.select("id")
+def _against_record(checked: CheckedState, queue: pl.DataFrame) -> list[pl.DataFrame]:
+    waiting = checked.graph.reviews
+    living = checked.graph.living.select("id")
     due = queue.join(living, left_on="topic_id", right_on="id", how="semi")
     both = waiting.join(due, on="topic_id", suffix="_as_recorded")
     pairs = (("cause_topic_id", "cause_topic_id_as_recorded"), ("hops", "hops_as_recorded"), ("queued_at", "at"))
@@ -71,54 +71,56 @@ def _against_record(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]
     ]
 
 
-def _unqueued(subject: Subject, queue: pl.DataFrame, changed: pl.Series, referring: pl.Series) -> list[pl.DataFrame]:
-    policy = subject.recorded.policy
+def _unqueued(
+    checked: CheckedState, queue: pl.DataFrame, changed: pl.Series, referring: pl.Series
+) -> list[pl.DataFrame]:
+    policy = checked.recorded.policy
     reached = pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
     if len(changed):
-        reached = _reached(subject.edges_in_force, changed, policy.dependency_max_hops)
-    scopes = subject.graph.living.select("scope", topic_id="id")
+        reached = _reached(checked.edges_in_force, changed, policy.dependency_max_hops)
+    scopes = checked.graph.living.select("scope", topic_id="id")
     due = reached.join(scopes, on="topic_id")
     moved = due.filter(pl.col("topic_id").is_in(referring.implode()))
     missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
-    fresh = queue.join(subject.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
+    fresh = queue.join(checked.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
     full = fresh.group_by("scope").agg(pl.len(), farthest=pl.col("hops").max())
     missed = missed.join(full.filter(pl.col("len") >= policy.dependency_max_topics), on="scope", how="left")
     missed = missed.filter((pl.col("hops") < pl.col("farthest")).fill_null(True))
     return [violating(missed, "topic_id", "depends on a change and is not queued for review")]
 
 
-def _changes(subject: Subject) -> pl.Series:
+def _changes(checked: CheckedState) -> pl.Series:
     """Topics that the last run's decisions changed."""
-    rows = subject.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND, *_FIELDS_BY_HAND]))
+    rows = checked.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND, *_FIELDS_BY_HAND]))
     payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
     rows = rows.select("kind", "topic_id", _payload=payload).unnest("_payload")
     rows = rows.filter(pl.col("kind").is_in(_CHANGED) | pl.col("actor").is_not_null())
     rows = rows.filter(~pl.col("kind").is_in(_FIELDS_BY_HAND) | pl.col("fields").is_not_null())
     named = [rows["topic_id"], rows["survivor"], rows["was"], rows["others"].explode(empty_as_null=True)]
     ids = pl.DataFrame({"id": pl.concat(named).drop_nulls()})
-    answering = ids.select(subject.derived.answering(pl.col("id")))["id"]
-    return pl.concat([answering, _moved(subject)]).unique()
+    answering = ids.select(checked.derived.answering(pl.col("id")))["id"]
+    return pl.concat([answering, _moved(checked)]).unique()
 
 
-def _moved(subject: Subject) -> pl.Series:
+def _moved(checked: CheckedState) -> pl.Series:
     """Topics whose evidence changed because merges were undone."""
-    if subject.recorded.last.filter(pl.col("kind") == kinds.UNMERGED).is_empty():
+    if checked.recorded.last.filter(pl.col("kind") == kinds.UNMERGED).is_empty():
         return pl.Series(dtype=pl.String)
-    before, now = derive(subject.recorded.before()).homes, subject.derived.homes
+    before, now = derive(checked.recorded.before()).homes, checked.derived.homes
     key = ["evidence_id", "topic_id"]
     moved = [now.join(before, on=key, how="anti"), before.join(now, on=key, how="anti")]
     return pl.concat(moved)["topic_id"].unique()
 
 
-def _by_reference(subject: Subject) -> pl.Series:
+def _by_reference(checked: CheckedState) -> pl.Series:
     """Topics that a merge or its undo changed because one of their fields refers to a merged or unmerged topic."""
-    merged = subject.recorded.last.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED]))
+    merged = checked.recorded.last.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED]))
     payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
     parts = merged.select("topic_id", survivor=payload.field("survivor"), others=payload.field("others"))
     ids = pl.concat([parts["topic_id"], parts["survivor"], parts["others"].explode(empty_as_null=True)]).drop_nulls()
-    ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]
-    referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(subject)]).unique().implode())
-    return subject.graph.fields.filter(referring)["topic_id"].unique()
+    ends = pl.DataFrame({"id": ids}).select(checked.derived.answering(pl.col("id")))["id"]
+    referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(checked)]).unique().implode())
+    return checked.graph.fields.filter(referring)["topic_id"].unique()
 
 
 def _reached(edges: pl.DataFrame, changed: pl.Series, most_hops: int) -> pl.DataFrame:

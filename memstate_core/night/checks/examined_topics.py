@@ -16,7 +16,7 @@ import polars as pl
 
 from memstate_core import __version__
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
-from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables
+from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables
 from memstate_core.state import decisions as kinds
 from memstate_core.state.rollbacks import ROLLED_BACK
 
@@ -26,28 +26,28 @@ _ANEW = (ROLLED_BACK, kinds.SET_ASIDE, kinds.READMITTED)
 """Decisions after which everything is examined."""
 
 
-def in_doubt(subject: Subject, base: Tables, compressed: pl.DataFrame, folder: Path) -> pl.Series | None:
+def in_doubt(checked: CheckedState, base: Tables, compressed: pl.DataFrame, folder: Path) -> pl.Series | None:
     """The topics to examine, or None for all.
 
     Args:
-        subject: the state.
+        checked: the state.
         base: the tables of the snapshot that the run started from.
         compressed: the revisions behind its summaries (columns COMPRESSED).
         folder: its folder.
     """
-    recorded = subject.recorded
+    recorded = checked.recorded
     made = recorded.base
     if made is None or made.checked_by != __version__ or made.policy_hash != recorded.policy.digest():
         return None
     if recorded.unseen["kind"].is_in(_ANEW).any():
         return None
-    found = [*_with_other_rows(subject, base, compressed), *_with_other_record(subject, folder)]
+    found = [*_with_other_rows(checked, base, compressed), *_with_other_record(checked, folder)]
     ids = pl.DataFrame({"id": pl.concat(found).drop_nulls()}).unique()
-    return pl.concat([ids["id"], ids.select(subject.derived.answering(pl.col("id")))["id"]]).unique()
+    return pl.concat([ids["id"], ids.select(checked.derived.answering(pl.col("id")))["id"]]).unique()
 
 
-def _with_other_rows(subject: Subject, base: Tables, compressed: pl.DataFrame) -> list[pl.Series]:
-    now = subject.graph
+def _with_other_rows(checked: CheckedState, base: Tables, compressed: pl.DataFrame) -> list[pl.Series]:
+    now = checked.graph
     topics = _differing(now.topics, base.topics, "id")
     merged = [rows.filter(pl.col("id").is_in(topics.implode()))["merged_into"] for rows in (now.topics, base.topics)]
     return [
@@ -56,7 +56,7 @@ def _with_other_rows(subject: Subject, base: Tables, compressed: pl.DataFrame) -
         _differing(now.fields, base.fields, "topic_id"),
         _differing(now.revisions, base.revisions, "topic_id"),
         _differing(now.edges, base.edges, "from_id"),
-        _differing(subject.compressed, compressed.select(COMPRESSED.keys()), "topic_id"),
+        _differing(checked.compressed, compressed.select(COMPRESSED.keys()), "topic_id"),
     ]
 
 
@@ -68,9 +68,9 @@ def _differing(one: pl.DataFrame, other: pl.DataFrame, owner: str) -> pl.Series:
     return pl.concat(odd)["owner"].unique()
 
 
-def _with_other_record(subject: Subject, folder: Path) -> list[pl.Series]:
+def _with_other_record(checked: CheckedState, folder: Path) -> list[pl.Series]:
     """Topics whose evidence, segments or accesses are not those that the base was made of."""
-    derived, recorded = subject.derived, subject.recorded
+    derived, recorded = checked.derived, checked.recorded
     held = pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC))
     homes = _odd(held.drop_nulls("topic_id"), derived.homes.select(EVIDENCE_TOPIC.keys()))
     known = pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES))

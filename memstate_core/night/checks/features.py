@@ -10,8 +10,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.text import iso_expr
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import in_force
-from memstate_core.night.checks.subject import Subject
 from memstate_core.policy.overrides import value_for
 from memstate_core.state import decisions as kinds
 
@@ -21,15 +21,15 @@ _DOWN, _UP = ("has_detail", "has_subtopic"), ("part_of", "extends", "derives")
 EXTENSION = (*_DOWN, *_UP)
 
 
-def features(subject: Subject) -> pl.DataFrame:
+def features(checked: CheckedState) -> pl.DataFrame:
     """One row for each living topic, sorted by id.
 
     Returns:
         Columns topic_id, the columns that rules and their events name, was (the state before the run's
         ladder), pinned, held, action and rule (what governs it, or null), and the thresholds of the ladder.
     """
-    policy, now = subject.recorded.policy, subject.recorded.now
-    known = _known(subject)
+    policy, now = checked.recorded.policy, checked.recorded.now
+    known = _known(checked)
     active = pl.col("state") == "active"
     counted = known.with_columns(
         scope_type=pl.col("scope").str.split(":").list.first(),
@@ -41,16 +41,16 @@ def features(subject: Subject) -> pl.DataFrame:
         theta_archive=value_for("forget_salience_threshold", policy),
     )
     counted = counted.with_columns(pressure=pl.col("active") >= policy.topic_count_soft_limit)
-    return _governed(_related(counted, subject.edges_in_force), subject)
+    return _governed(_related(counted, checked.edges_in_force), checked)
 
 
-def field_features(subject: Subject, topics: pl.DataFrame) -> pl.DataFrame:
+def field_features(checked: CheckedState, topics: pl.DataFrame) -> pl.DataFrame:
     """One row for each field of a living topic: its salience, its revisions in full, and the topic's features."""
-    behind = subject.compressed.group_by("topic_id", "name").agg(_behind=pl.len())
-    whole = subject.graph.revisions.filter((pl.col("part") == "field") & pl.col("summarises").is_null())
+    behind = checked.compressed.group_by("topic_id", "name").agg(_behind=pl.len())
+    whole = checked.graph.revisions.filter((pl.col("part") == "field") & pl.col("summarises").is_null())
     shown = whole.group_by("topic_id", "name").agg(_shown=pl.len())
-    rows = subject.levels[1].select("topic_id", "name", _due="salience")
-    rows = rows.join(subject.graph.fields.select("topic_id", "name", "salience"), on=["topic_id", "name"])
+    rows = checked.levels[1].select("topic_id", "name", _due="salience")
+    rows = rows.join(checked.graph.fields.select("topic_id", "name", "salience"), on=["topic_id", "name"])
     for counts in (behind, shown):
         rows = rows.join(counts, on=["topic_id", "name"], how="left")
     rows = rows.with_columns(
@@ -65,24 +65,24 @@ def _confirmed() -> pl.Expr:
     return pl.when(agrees.fill_null(False)).then("salience").otherwise("_due")
 
 
-def _known(subject: Subject) -> pl.DataFrame:
-    recorded, derived = subject.recorded, subject.derived
+def _known(checked: CheckedState) -> pl.DataFrame:
+    recorded, derived = checked.recorded, checked.derived
     before = recorded.before().transitions.sort("seq")
     archived = in_force(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
     pins = in_force(before, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
     pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
     read = recorded.fresh_accesses.filter(~pl.col("failed"))
     accessed = read.select(derived.answering(pl.col("topic_id")))["topic_id"]
-    levels = subject.levels[0].rename({"salience": "_due"}).drop("failed_salience")
-    topics = subject.graph.living.select("id", "scope", "title", "topic_kind", "salience", "failed_salience")
-    fields = subject.graph.fields.group_by("topic_id").agg(fields=pl.len().cast(pl.Int64))
+    levels = checked.levels[0].rename({"salience": "_due"}).drop("failed_salience")
+    topics = checked.graph.living.select("id", "scope", "title", "topic_kind", "salience", "failed_salience")
+    fields = checked.graph.fields.group_by("topic_id").agg(fields=pl.len().cast(pl.Int64))
     rows = topics.rename({"id": "topic_id"}).join(levels, on="topic_id").join(fields, on="topic_id", how="left")
     ids = pl.col("topic_id")
     kind_pinned = pl.col("topic_kind").is_in(recorded.policy.spared_kinds).fill_null(False)
     rows = rows.with_columns(
         salience=_confirmed(),
         fields=pl.col("fields").fill_null(0),
-        has_new_evidence=ids.is_in(_with_new_evidence(subject).implode()),
+        has_new_evidence=ids.is_in(_with_new_evidence(checked).implode()),
         accessed=ids.is_in(accessed.implode()),
         pinned=ids.is_in(pinned) | kind_pinned,
         held=ids.is_in(_held(rows, before).implode()),
@@ -92,10 +92,10 @@ def _known(subject: Subject) -> pl.DataFrame:
     return rows.with_columns(state=pl.when(back).then(pl.lit("archived")).otherwise(pl.lit("active"))).sort("topic_id")
 
 
-def _with_new_evidence(subject: Subject) -> pl.Series:
-    placed = subject.recorded.last.filter(pl.col("kind").is_in(["placed", kinds.SEGMENT_PLACED]))
+def _with_new_evidence(checked: CheckedState) -> pl.Series:
+    placed = checked.recorded.last.filter(pl.col("kind").is_in(["placed", kinds.SEGMENT_PLACED]))
     fresh = placed.select(evidence_id=pl.col("evidence_ids").explode(empty_as_null=True)).drop_nulls()
-    return subject.derived.homes.join(fresh, on="evidence_id", how="semi")["topic_id"].unique()
+    return checked.derived.homes.join(fresh, on="evidence_id", how="semi")["topic_id"].unique()
 
 
 def _held(topics: pl.DataFrame, before: pl.DataFrame) -> pl.Series:
@@ -121,9 +121,9 @@ def _related(topics: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _governed(topics: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+def _governed(topics: pl.DataFrame, checked: CheckedState) -> pl.DataFrame:
     rule, action = pl.lit(None, pl.String), pl.lit(None, pl.String)
-    for candidate in reversed(subject.recorded.policy.ladder_rules):
+    for candidate in reversed(checked.recorded.policy.ladder_rules):
         fits = candidate.fits()
         rule = pl.when(fits).then(pl.lit(candidate.name)).otherwise(rule)
         action = pl.when(fits).then(pl.lit(candidate.do)).otherwise(action)

@@ -15,9 +15,9 @@ import polars as pl
 
 from memstate_core.model.text import normalised
 from memstate_core.night.checks.check import violating
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import Derived, derive, followed
 from memstate_core.night.checks.statements import newest, statements
-from memstate_core.night.checks.subject import Subject
 from memstate_core.state import decisions as kinds
 
 _RENEWED = 2.0
@@ -25,22 +25,22 @@ _RENEWED = 2.0
 _UNDONE = pl.Struct({"survivor": pl.String, "others": pl.List(pl.String), "weight": pl.Float64})
 
 
-def kept_apart(merged: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+def kept_apart(merged: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
     """Merges that join topics which are kept apart, a violation for each topic that survives.
 
     Args:
         merged: the last run's own merges (columns topic_id, survivor, seq, weight).
-        subject: the state.
+        checked: the state.
     """
     if merged.is_empty():
         return []
-    recorded = subject.recorded
+    recorded = checked.recorded
     earlier = recorded.transitions.join(merged, on="seq", how="anti")
     before = derive(replace(recorded, transitions=earlier))
     members = _members(merged, before)
     found = {
-        "a run merged topics that have keys and share none": _without_common(_keys(subject, before, members)),
-        "a run merged topics of different kinds": _without_common(_kinds(subject, before, members)),
+        "a run merged topics that have keys and share none": _without_common(_keys(checked, before, members)),
+        "a run merged topics of different kinds": _without_common(_kinds(checked, before, members)),
         "a run merged again what was undone, and nothing is new": _undone(earlier, before, members),
     }
     return [violating(rows, "into", text) for text, rows in found.items()]
@@ -55,17 +55,17 @@ def _members(merged: pl.DataFrame, before: Derived) -> pl.DataFrame:
     return pl.concat([dropped, last]).unique("topic_id", keep="first", maintain_order=True)
 
 
-def _keys(subject: Subject, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
+def _keys(checked: CheckedState, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
     """The keys that evidence gives each topic (columns into, topic_id, values)."""
     homes = before.homes.select("evidence_id", "topic_id").join(members, on="topic_id")
-    keyed = subject.recorded.evidence.select("evidence_id", value="topic_key").drop_nulls()
+    keyed = checked.recorded.evidence.select("evidence_id", value="topic_key").drop_nulls()
     return _values(homes.join(keyed, on="evidence_id"))
 
 
-def _kinds(subject: Subject, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
+def _kinds(checked: CheckedState, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
     """The kinds that the newest evidence gives each topic (columns into, topic_id, values)."""
     own = {name: getattr(before, name).join(members, on="topic_id", how="semi") for name in ("homes", "segments")}
-    stated = newest(statements(subject.recorded.evidence, replace(before, **own))).filter(
+    stated = newest(statements(checked.recorded.evidence, replace(before, **own))).filter(
         (pl.col("part") == "topic") & (pl.col("name") == "topic_kind")
     )
     kind = normalised(pl.col("value_json").str.json_decode(pl.String))

@@ -9,8 +9,8 @@ import polars as pl
 
 from memstate_core.forget.eviction_fit import FEWEST_REQUESTS
 from memstate_core.night.checks.check import violating
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
-from memstate_core.night.checks.subject import Subject
 from memstate_core.state import decisions as kinds
 
 _KINDS = (
@@ -24,21 +24,21 @@ _TIER = pl.when("held").then(3).when("depended_on").then(2).when("redundant").th
 """Eviction order over the bound, lowest tier first."""
 
 
-def ladder_violations(subject: Subject) -> list[pl.DataFrame]:
+def ladder_violations(checked: CheckedState) -> list[pl.DataFrame]:
     """Steps of the ladder in the last run that policy did not ask for."""
-    steps = recorded_steps(subject.recorded.last)
+    steps = recorded_steps(checked.recorded.last)
     if steps.is_empty():
         return []
-    topics = features(subject)
+    topics = features(checked)
     decided = steps.filter(pl.col("actor").is_null())
-    fields = field_features(subject, topics)
+    fields = field_features(checked, topics)
     return [
         violating(
             decided.join(topics, on="topic_id", how="anti"), "topic_id", "a step of the ladder for no living topic"
         ),
-        *_archived(decided, topics, subject),
+        *_archived(decided, topics, checked),
         *_restored(decided, topics),
-        *_fields(decided, fields, subject),
+        *_fields(decided, fields, checked),
         *_edges(decided, topics),
     ]
 
@@ -50,7 +50,7 @@ def recorded_steps(rows: pl.DataFrame) -> pl.DataFrame:
     return own.select("seq", "kind", "topic_id", _payload=payload).unnest("_payload")
 
 
-def _archived(decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+def _archived(decided: pl.DataFrame, topics: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
     rows = decided.filter(pl.col("kind") == kinds.ARCHIVED).rename({"salience": "_recorded"})
     known = rows.drop("fields", "edges").join(topics, on="topic_id")
     limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
@@ -66,24 +66,26 @@ def _archived(decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> 
     return [
         violating(known.filter(~asked.fill_null(False)), "topic_id", "archived though policy does not ask for it"),
         violating(known.filter(misstated.fill_null(True)), "topic_id", "archived with another salience than it had"),
-        violating(_needed(known, topics, subject), "topic_id", "archived though a topic that stays depends on it"),
-        *_bound(known, decided, topics, subject),
+        violating(_needed(known, topics, checked), "topic_id", "archived though a topic that stays depends on it"),
+        *_bound(known, decided, topics, checked),
     ]
 
 
-def _needed(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+def _needed(archived: pl.DataFrame, topics: pl.DataFrame, checked: CheckedState) -> pl.DataFrame:
     faded = archived.filter(pl.col("by") == "threshold")
     limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
     stays = topics.filter(pl.col("state") == "active").join(archived, on="topic_id", how="anti")
     stays = stays.filter(pl.col("salience") >= limit).select("topic_id")
-    edges = subject.edges_in_force
+    edges = checked.edges_in_force
     down = edges.filter(pl.col("kind").is_in(["has_detail", "has_subtopic"])).select(base="from_id", on="to_id")
     up = edges.filter(pl.col("kind").is_in(["part_of", "extends", "derives"])).select(base="to_id", on="from_id")
     held = pl.concat([down, up]).join(stays, left_on="on", right_on="topic_id", how="semi")
     return faded.join(held, left_on="topic_id", right_on="base", how="semi")
 
 
-def _bound(archived: pl.DataFrame, decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+def _bound(
+    archived: pl.DataFrame, decided: pl.DataFrame, topics: pl.DataFrame, checked: CheckedState
+) -> list[pl.DataFrame]:
     """The bound archived no more topics than were over it, in the order of their tiers and, within one, salience.
 
     It also keeps topics archived that would be restored, which is no decision; such topics do not stay.
@@ -98,7 +100,7 @@ def _bound(archived: pl.DataFrame, decided: pl.DataFrame, topics: pl.DataFrame, 
     stays = stays & ((pl.col("was") == "active") | pl.col("topic_id").is_in(restored))
     scopes = marked.group_by("scope").agg(
         _taken=bound.sum().cast(pl.Int64),
-        _surplus=(pl.col("by").is_null() | bound).sum().cast(pl.Int64) - subject.recorded.policy.max_active_topics,
+        _surplus=(pl.col("by").is_null() | bound).sum().cast(pl.Int64) - checked.recorded.policy.max_active_topics,
         _highest=pl.col("_tier").filter(bound).max(),
         _lowest=pl.col("_tier").filter(stays).min(),
     )
@@ -113,11 +115,11 @@ def _bound(archived: pl.DataFrame, decided: pl.DataFrame, topics: pl.DataFrame, 
             "scope",
             "the bound took topics that leave after others",
         ),
-        violating(_stronger(marked, bound, stays, subject), "scope", "the bound took topics with more salience"),
+        violating(_stronger(marked, bound, stays, checked), "scope", "the bound took topics with more salience"),
     ]
 
 
-def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, subject: Subject) -> pl.DataFrame:
+def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState) -> pl.DataFrame:
     """Scopes in which the bound took a topic and left one of the same tier with less salience (column scope).
 
     Scopes whose order may follow a curve fitted to accesses are left out (`memstate_core.forget.eviction_fit`).
@@ -128,8 +130,8 @@ def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, subject: Sub
         _most=pl.col("salience").filter(bound).max(), _least=pl.col("salience").filter(stays).min()
     )
     wrong = tiers.filter(pl.col("_most") > pl.col("_least") + AGREES)
-    asked = subject.recorded.accesses.filter(~pl.col("failed"))
-    named = asked.select(subject.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
+    asked = checked.recorded.accesses.filter(~pl.col("failed"))
+    named = asked.select(checked.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
     fitted = named.group_by("scope").len().filter(pl.col("len") >= FEWEST_REQUESTS)
     return wrong.join(fitted, on="scope", how="anti")
 
@@ -147,10 +149,10 @@ def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]
     ]
 
 
-def _fields(decided: pl.DataFrame, fields: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+def _fields(decided: pl.DataFrame, fields: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
     rows = decided.explode("fields", empty_as_null=True).drop_nulls("fields").drop("salience")
     known = rows.rename({"fields": "name"}).join(fields, on=["topic_id", "name"])
-    keep = subject.recorded.policy.summary_keep_revisions
+    keep = checked.recorded.policy.summary_keep_revisions
     open_to = ~pl.col("pinned") & ~pl.col("held")
     free, action = pl.col("action").is_null(), pl.col("action")
     faint, low = pl.col("salience") < pl.col("theta_detach"), pl.col("salience") < pl.col("theta_summarise")

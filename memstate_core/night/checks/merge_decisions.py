@@ -17,10 +17,10 @@ from scipy.sparse.csgraph import connected_components
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.night.checks.check import violating
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import followed, in_force, merges_in_force
 from memstate_core.night.checks.kept_apart import kept_apart
 from memstate_core.night.checks.merge_figures import overrated
-from memstate_core.night.checks.subject import Subject
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as kinds
 
@@ -32,23 +32,23 @@ _PAYLOAD = pl.Struct({
 })  # fmt: skip
 
 
-def merge_violations(subject: Subject) -> list[pl.DataFrame]:
+def merge_violations(checked: CheckedState) -> list[pl.DataFrame]:
     """Merges in force across scopes, and merges of the last run without a justification."""
-    last = _decoded(subject.recorded.last)
+    last = _decoded(checked.recorded.last)
     merged = last.filter(pl.col("kind") == kinds.MERGED)
-    found = _scopes(subject)
+    found = _scopes(checked)
     if merged.is_empty():
         return found
-    judged = _decoded(subject.recorded.transitions)
+    judged = _decoded(checked.recorded.transitions)
     by_run = merged.filter(pl.col("actor").is_null())
     return [
         *found,
-        *_automatic(by_run, subject.recorded.policy),
-        *kept_apart(by_run, subject),
-        *overrated(by_run, subject.recorded.last),
+        *_automatic(by_run, checked.recorded.policy),
+        *kept_apart(by_run, checked),
+        *overrated(by_run, checked.recorded.last),
         violating(_unjudged(merged, last), "topic_id", "merged by a person without a verdict that says so"),
-        violating(_asleep(merged, subject), "topic_id", "merged though it was archived"),
-        violating(_torn(judged, subject), "a", "merged with a topic that a person judged different"),
+        violating(_asleep(merged, checked), "topic_id", "merged though it was archived"),
+        violating(_torn(judged, checked), "a", "merged with a topic that a person judged different"),
     ]
 
 
@@ -58,9 +58,9 @@ def _decoded(rows: pl.DataFrame) -> pl.DataFrame:
     return own.select("seq", "kind", "scope", "topic_id", _payload=payload).unnest("_payload")
 
 
-def _scopes(subject: Subject) -> list[pl.DataFrame]:
-    scopes = subject.graph.topics.select("id", "scope")
-    merges = subject.derived.merges.rename({"scope": "_recorded"})
+def _scopes(checked: CheckedState) -> list[pl.DataFrame]:
+    scopes = checked.graph.topics.select("id", "scope")
+    merges = checked.derived.merges.rename({"scope": "_recorded"})
     ends = merges.join(scopes.rename({"scope": "_dropped"}), left_on="dropped", right_on="id", how="left")
     both = ends.join(scopes.rename({"scope": "_survivor"}), left_on="survivor", right_on="id", how="left")
     odd = (pl.col("_dropped") != pl.col("_survivor")) | (pl.col("_recorded") != pl.col("_survivor"))
@@ -115,18 +115,18 @@ def _unjudged(merged: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     return both.filter(pl.col("_group").ne_missing(pl.col("_group_into")))
 
 
-def _asleep(merged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
-    before = subject.recorded.before().transitions.sort("seq")
+def _asleep(merged: pl.DataFrame, checked: CheckedState) -> pl.DataFrame:
+    before = checked.recorded.before().transitions.sort("seq")
     archived = in_force(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
     return merged.filter(pl.col("topic_id").is_in(archived) | pl.col("survivor").is_in(archived))
 
 
-def _torn(judged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+def _torn(judged: pl.DataFrame, checked: CheckedState) -> pl.DataFrame:
     """Pairs last judged different by a person that the last run's merges joined (column a)."""
     verdicts = judged.filter((pl.col("kind") == kinds.JUDGED) & (pl.col("verdict") != SKIP))
     apart = verdicts.unique(["a", "b"], keep="last").filter(pl.col("verdict") == DIFFERENT)
-    before, _ = followed(merges_in_force(subject.recorded.before().transitions))
-    return apart.filter(_joined(subject.derived.survivors) & ~_joined(before)).select("a")
+    before, _ = followed(merges_in_force(checked.recorded.before().transitions))
+    return apart.filter(_joined(checked.derived.survivors) & ~_joined(before)).select("a")
 
 
 def _joined(survivors: pl.DataFrame) -> pl.Expr:

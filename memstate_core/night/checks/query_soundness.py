@@ -8,25 +8,25 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.statements import SLOT, newest
-from memstate_core.night.checks.subject import Subject
 
 
-def query_soundness(subject: Subject) -> Check:
+def query_soundness(checked: CheckedState) -> Check:
     """Histories are in order, each current value is the newest that evidence states, states agree with flags."""
-    active = subject.graph.topics.filter(pl.col("state") == "active")
+    active = checked.graph.topics.filter(pl.col("state") == "active")
     return check("C1", [
-        *_histories(subject),
-        *_marks(subject.graph.topics),
-        *outdated(subject, active["id"]),
+        *_histories(checked),
+        *_marks(checked.graph.topics),
+        *outdated(checked, active["id"]),
     ])  # fmt: skip
 
 
-def outdated(subject: Subject, topics: pl.Series) -> list[pl.DataFrame]:
+def outdated(checked: CheckedState, topics: pl.Series) -> list[pl.DataFrame]:
     """Slots of some topics whose current value is not the newest that evidence states, or is missing."""
     own = pl.col("topic_id").is_in(topics.implode())
-    revisions = subject.doubtful(subject.graph.revisions)
-    stated = newest(subject.stated.filter(own))
+    revisions = checked.doubtful(checked.graph.revisions)
+    stated = newest(checked.stated.filter(own))
     current = revisions.filter(own & (pl.col("rank") == 0))
     both = current.join(stated.select(SLOT).unique(), on=SLOT, how="semi")
     right = both.join(stated, on=[*SLOT, "value_json"], how="semi")
@@ -42,8 +42,8 @@ def outdated(subject: Subject, topics: pl.Series) -> list[pl.DataFrame]:
     ]
 
 
-def _histories(subject: Subject) -> list[pl.DataFrame]:
-    revisions, fields = (subject.doubtful(rows) for rows in (subject.graph.revisions, subject.graph.fields))
+def _histories(checked: CheckedState) -> list[pl.DataFrame]:
+    revisions, fields = (checked.doubtful(rows) for rows in (checked.graph.revisions, checked.graph.fields))
     rows = revisions.sort(*SLOT, "rank", "valid_from")
     place = pl.int_range(pl.len()).over(SLOT)
     newer = pl.col("valid_from").shift().over(SLOT)

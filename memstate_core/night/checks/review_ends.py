@@ -10,8 +10,8 @@ import polars as pl
 
 from memstate_core import __version__
 from memstate_core.forget.manual_actions import PERSON
+from memstate_core.night.checks.checked_state import CheckedState, Tables
 from memstate_core.night.checks.recorded import Recorded
-from memstate_core.night.checks.subject import Subject, Tables
 from memstate_core.state.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE
 
 _TOPIC, _FIELD = ("title", "topic_kind"), ("name", "ref_topic_id")
@@ -19,21 +19,21 @@ _REVISION = ("part", "name", "rank", "value_json", "valid_from")
 """Columns that say what a topic is; steps of the ladder end no review."""
 
 
-def groundless_ends(subject: Subject, base: Tables | None, changed: pl.Series) -> pl.DataFrame:
+def groundless_ends(checked: CheckedState, base: Tables | None, changed: pl.Series) -> pl.DataFrame:
     """Topics whose reviews the last run ended, though nobody confirmed them and they are there as before (topic_id).
 
     Args:
-        subject: the state.
+        checked: the state.
         base: the tables of the snapshot that the run started from.
         changed: topics that changed by the last run's decisions.
     """
-    own = subject.recorded.last.filter(pl.col("kind") == REVIEW_ENDED)
+    own = checked.recorded.last.filter(pl.col("kind") == REVIEW_ENDED)
     by_run = own.filter(pl.col("payload_json").str.json_path_match("$.actor").ne_missing(pl.lit(PERSON)))
-    living = by_run.select("topic_id").join(subject.graph.living, left_on="topic_id", right_on="id", how="semi")
+    living = by_run.select("topic_id").join(checked.graph.living, left_on="topic_id", right_on="id", how="semi")
     if living.is_empty():
         return living
-    others = [] if base is None else _with_other_rows(subject.graph, base)
-    grounds = pl.concat([changed, _with_other_evidence(subject), *others])
+    others = [] if base is None else _with_other_rows(checked.graph, base)
+    grounds = pl.concat([changed, _with_other_evidence(checked), *others])
     return living.filter(~pl.col("topic_id").is_in(grounds.implode()))
 
 
@@ -50,11 +50,11 @@ def unsure(recorded: Recorded, missing: str | None) -> str | None:
     return missing or f"{base.made_by or 'an earlier version'} made it and this is {__version__}"
 
 
-def _with_other_evidence(subject: Subject) -> pl.Series:
+def _with_other_evidence(checked: CheckedState) -> pl.Series:
     """Topics of evidence that the last run set aside or readmitted."""
-    rows = subject.recorded.last.filter(pl.col("kind").is_in([SET_ASIDE, READMITTED]))
+    rows = checked.recorded.last.filter(pl.col("kind").is_in([SET_ASIDE, READMITTED]))
     moved = rows.select(evidence_id=pl.col("evidence_ids").explode()).drop_nulls()
-    return subject.derived.homes.join(moved, on="evidence_id", how="semi")["topic_id"]
+    return checked.derived.homes.join(moved, on="evidence_id", how="semi")["topic_id"]
 
 
 def _with_other_rows(now: Tables, base: Tables) -> list[pl.Series]:

@@ -12,12 +12,12 @@ from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
+from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables, read_tables
 from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.night.checks.examined_topics import in_doubt
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.recorded import Recorded, recorded_by_run, recorded_for
-from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
 from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
@@ -36,14 +36,14 @@ CONDITIONS = {
 
 def conditions(store: Store, run: Run) -> dict[str, Check]:
     """The verdicts on a run's working graph, by the names above; `doubt` says what they take over from the base."""
-    subject = Subject(
+    checked = CheckedState(
         recorded=recorded_by_run(store, run),
         graph=_tables(run.graph),
         compressed=run.table("compressed", REVISIONS).select(COMPRESSED.keys()),
         aliases=run.table("aliases", ALIASES),
         held=run.table("links", EVIDENCE_TOPIC),
     )
-    return _verdicts(store, subject, whole=False)
+    return _verdicts(store, checked, whole=False)
 
 
 def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | None:
@@ -52,32 +52,32 @@ def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | No
     if recorded is None:
         return None
     folder = snapshot.path
-    subject = Subject(
+    checked = CheckedState(
         recorded=recorded,
         graph=_tables(folder / GRAPH_FILE),
         compressed=pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED)),
         aliases=pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES)),
         held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC)),
     )
-    return _verdicts(store, subject, whole=True)
+    return _verdicts(store, checked, whole=True)
 
 
-def _verdicts(store: Store, subject: Subject, *, whole: bool) -> dict[str, Check]:
+def _verdicts(store: Store, checked: CheckedState, *, whole: bool) -> dict[str, Check]:
     """The verdicts on all topics, or on those that may differ from a base that was checked."""
-    folder, missing = _base_folder(store, subject.recorded)
+    folder, missing = _base_folder(store, checked.recorded)
     base = revisions = None
     if folder is not None:
         base = _tables(folder / GRAPH_FILE)
         compressed = pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED))
         revisions = pl.concat([base.revisions, compressed])
-        subject = subject if whole else subject.examining(in_doubt(subject, base, compressed, folder))
+        checked = checked if whole else checked.examining(in_doubt(checked, base, compressed, folder))
     found = [
-        query_soundness(subject),
-        transition_soundness(subject, revisions, missing),
-        dependency_consistency(subject, base, missing),
-        provenance(subject),
-        bounded_state(subject),
-        adaptation(subject, base, missing),
+        query_soundness(checked),
+        transition_soundness(checked, revisions, missing),
+        dependency_consistency(checked, base, missing),
+        provenance(checked),
+        bounded_state(checked),
+        adaptation(checked, base, missing),
     ]
     return dict(zip(CONDITIONS, found, strict=True))
 

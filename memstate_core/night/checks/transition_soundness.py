@@ -9,49 +9,49 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import in_force
 from memstate_core.night.checks.ladder_decisions import ladder_violations, recorded_steps
 from memstate_core.night.checks.merge_decisions import merge_violations
 from memstate_core.night.checks.statements import SLOT
-from memstate_core.night.checks.subject import Subject
 from memstate_core.state import decisions as kinds
 
 _FIELD = ["topic_id", "name"]
 _EDGE = ["from_id", "to_id", "kind"]
 
 
-def transition_soundness(subject: Subject, base: pl.DataFrame | None, missing: str | None = None) -> Check:
+def transition_soundness(checked: CheckedState, base: pl.DataFrame | None, missing: str | None = None) -> Check:
     """Checks states, flags and decisions, and compares current values with the base.
 
     Args:
-        subject: the state.
+        checked: the state.
         base: the revisions of the snapshot that the run started from, those behind summaries among them.
         missing: why there are none to compare with, if the ledger records a base.
     """
-    last = subject.recorded.last
-    other = last.filter(pl.col("policy") != subject.recorded.policy.digest())
+    last = checked.recorded.last
+    other = last.filter(pl.col("policy") != checked.recorded.policy.digest())
     found = [
-        *_states(subject),
-        *_marks(subject),
-        *merge_violations(subject),
-        *ladder_violations(subject),
+        *_states(checked),
+        *_marks(checked),
+        *merge_violations(checked),
+        *ladder_violations(checked),
         violating(other, "kind", "decided under another policy than that of the run"),
     ]
     if base is not None:
         found.append(
-            violating(_revived(subject.graph.revisions, base), "topic_id", "a superseded value became current")
+            violating(_revived(checked.graph.revisions, base), "topic_id", "a superseded value became current")
         )
     return check("C2", found, [f"current values not checked against the base: {missing}"] if missing else [])
 
 
-def _states(subject: Subject) -> list[pl.DataFrame]:
-    derived, topics = subject.derived, subject.graph.topics
-    rows = subject.recorded.transitions.sort("seq")
+def _states(checked: CheckedState) -> list[pl.DataFrame]:
+    derived, topics = checked.derived, checked.graph.topics
+    rows = checked.recorded.transitions.sort("seq")
     archived = in_force(rows, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
     pins = in_force(rows, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
     pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
     known = topics.join(derived.survivors, left_on="id", right_on="dropped", how="left")
-    merged, living = pl.col("survivor").is_not_null(), subject.graph.living["id"].implode()
+    merged, living = pl.col("survivor").is_not_null(), checked.graph.living["id"].implode()
     target = pl.col("merged_into").is_in(living) & (pl.col("merged_into") != pl.col("survivor"))
     gone = derived.survivors.join(topics, left_on="dropped", right_on="id", how="anti")
     due = pl.when(merged).then(pl.lit("merged")).when(pl.col("id").is_in(archived)).then(pl.lit("archived"))
@@ -69,8 +69,8 @@ def _states(subject: Subject) -> list[pl.DataFrame]:
     ]
 
 
-def _marks(subject: Subject) -> list[pl.DataFrame]:
-    steps = recorded_steps(subject.recorded.transitions)
+def _marks(checked: CheckedState) -> list[pl.DataFrame]:
+    steps = recorded_steps(checked.recorded.transitions)
     fields = steps.explode("fields", empty_as_null=True).rename({"fields": "name"})
     edge = pl.col("edges").struct
     edges = steps.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null())
@@ -79,13 +79,13 @@ def _marks(subject: Subject) -> list[pl.DataFrame]:
     cut = in_force(edges, ["from_id", "to_id", "of"], kinds.DETACHED, kinds.ATTACHED)
     cut = cut.select("from_id", "to_id", kind="of")
     wrong = [
-        _contradicting(subject.graph.fields, off, _FIELD).select(id="topic_id"),
-        _contradicting(subject.graph.edges, cut, _EDGE).select(id="from_id"),
+        _contradicting(checked.graph.fields, off, _FIELD).select(id="topic_id"),
+        _contradicting(checked.graph.edges, cut, _EDGE).select(id="from_id"),
     ]
     short = in_force(fields, _FIELD, kinds.SUMMARISED, kinds.EXPANDED)
     return [
         violating(pl.concat(wrong), "id", "what is detached follows from no recorded decision"),
-        violating(_unasked_summaries(subject, short), "topic_id", "a history is summarised without a decision or need"),
+        violating(_unasked_summaries(checked, short), "topic_id", "a history is summarised without a decision or need"),
     ]
 
 
@@ -94,14 +94,14 @@ def _contradicting(rows: pl.DataFrame, off: pl.DataFrame, key: list[str]) -> pl.
     return marked.filter(pl.col("detached") != pl.col("_off").fill_null(False))
 
 
-def _unasked_summaries(subject: Subject, asked: pl.DataFrame) -> pl.DataFrame:
+def _unasked_summaries(checked: CheckedState, asked: pl.DataFrame) -> pl.DataFrame:
     """Summaries that no decision asks for, of histories within the policy's length."""
-    revisions = subject.graph.revisions
-    total = pl.concat([revisions.filter(pl.col("summarises").is_null()), subject.compressed])
+    revisions = checked.graph.revisions
+    total = pl.concat([revisions.filter(pl.col("summarises").is_null()), checked.compressed])
     length = total.filter(pl.col("part") == "field").group_by(_FIELD).agg(_length=pl.len())
     summaries = revisions.filter(pl.col("summarises").is_not_null()).join(asked, on=_FIELD, how="anti")
     both = summaries.join(length, on=_FIELD, how="left")
-    return both.filter(pl.col("_length").fill_null(0) <= subject.recorded.policy.max_field_history)
+    return both.filter(pl.col("_length").fill_null(0) <= checked.recorded.policy.max_field_history)
 
 
 def _revived(now: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:

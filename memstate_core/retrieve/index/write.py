@@ -26,6 +26,7 @@ from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import TOPICS
+from memstate_core.model.quantity import quantity
 from memstate_core.model.step_frames import EVIDENCE_INDEX
 from memstate_core.retrieve.index.bm25 import POSTING_FILES, write_runs
 from memstate_core.retrieve.index.facts_files import fact_problems
@@ -153,15 +154,16 @@ def _topic_problems(folder: Path, expected: pl.DataFrame) -> list[str]:
     ids = found["id"]
     vectors = np.load(folder / "topic_vectors.npy", mmap_mode="r")
     if not ids.equals(expected["id"]):
-        counts = f"topics.parquet lists {len(ids)} topics, the graph serves {expected.height}"
+        counts = f"topics.parquet lists {quantity(len(ids), 'topics')}, the graph serves {expected.height}"
         return [f"{counts}; {_difference(ids, expected['id'])}"]
     if odd := differing_columns(found, expected.select(TOPIC_COLUMNS), "id"):
         return [f"topics.parquet differs from the graph in {odd}"]
     if len(vectors) != len(ids):
-        return [f"topic_vectors.npy has {len(vectors)} rows, topics.parquet has {len(ids)}"]
+        return [f"topic_vectors.npy has {quantity(len(vectors), 'rows')}, topics.parquet has {len(ids)}"]
     unequal = np.flatnonzero((vectors != matrix(expected["embedding"])).any(axis=1))
     if len(unequal):
-        return [f"topic_vectors.npy differs from the graph in {len(unequal)} rows, first {ids[int(unequal[0])]}"]
+        rows = quantity(len(unequal), "rows")
+        return [f"topic_vectors.npy differs from the graph in {rows}, first {ids[int(unequal[0])]}"]
     return []
 
 
@@ -176,7 +178,7 @@ def differing_columns(found: pl.DataFrame, expected: pl.DataFrame, key: str) -> 
     if not odd:
         return ""
     rows = pl.DataFrame(differs).select(pl.any_horizontal(pl.all()).arg_true()).to_series()
-    return f"{', '.join(odd)} of {len(rows)} rows, first {expected[key][int(rows[0])]}"
+    return f"{', '.join(odd)} of {quantity(len(rows), 'rows')}, first {expected[key][int(rows[0])]}"
 
 
 def _place_problems(folder: Path, topics: pl.DataFrame) -> list[str]:
@@ -200,19 +202,23 @@ def _evidence_problems(folder: Path, known: pl.Series) -> list[str]:
     evidence = pl.read_parquet(folder / "evidence.parquet", glob=False)
     lengths = {name: _rows_of(folder / f"{name}.npy") for name in ("windows", "window_lengths", "evidence_vectors")}
     problems = [
-        f"{name}.npy has {lengths[name]} rows, evidence.parquet has {evidence.height}"
+        f"{name}.npy has {quantity(lengths[name], 'rows')}, evidence.parquet has {evidence.height}"
         for name in ("windows", "window_lengths")
         if lengths[name] != evidence.height
     ]
     beyond = evidence.filter(~pl.col("vector_row").is_between(0, lengths["evidence_vectors"] - 1))
     if beyond.height:
-        problems.append(f"evidence_vectors.npy lacks {beyond.height} rows, first that of {beyond['evidence_id'][0]}")
+        problems.append(
+            f"evidence_vectors.npy lacks {quantity(beyond.height, 'rows')}, first that of {beyond['evidence_id'][0]}"
+        )
     order = ["scope", "observed_at", "evidence_id"]
     if not evidence.select(order).equals(evidence.select(order).sort(order)):
         problems.append(f"evidence.parquet is not sorted by {', '.join(order)}")
     unknown = evidence.filter(~pl.col("topic_id").is_in(known.implode()))["topic_id"].unique().sort()
     if len(unknown):
-        problems.append(f"evidence.parquet names {len(unknown)} topics that the graph lacks, first {unknown[0]}")
+        problems.append(
+            f"evidence.parquet names {quantity(len(unknown), 'topics that the graph lacks')}, first {unknown[0]}"
+        )
     return problems
 
 

@@ -34,6 +34,7 @@ from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import EVIDENCE
+from memstate_core.model.quantity import quantity
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
@@ -207,7 +208,7 @@ class InboxView:
         guilty = guilty_rows(rows, fails, _ATTEMPTS)
         left_out = {id(row) for row in guilty}
         self._skipped.add(file.name)
-        _log.warning("%s: %d rows cannot be read, so they are not pending", shown(Path(file.name)), len(guilty))
+        _log.warning("%s: %s cannot be read, so not pending", shown(Path(file.name)), quantity(len(guilty), "rows"))
         rest = [row for row in rows if id(row) not in left_out] if guilty else []
         return self._fresh(rest, file, now) if rest else empty(_ROWS)
 

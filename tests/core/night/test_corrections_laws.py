@@ -24,7 +24,7 @@ from memstate_core.state import decisions as decided
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import open_graph
 from memstate_core.state.state_hash import state_hash
-from tests.core.night.checks.subjects import subject_of, tables
+from tests.core.night.checks.checked_states import checked_state_of, tables
 from tests.core.reference import Observation
 from tests.core.state.test_fold_properties import canonical
 from tests.core.strategies import BUFFER_MIB, evidence_frame, fill, observation, placed, streams
@@ -142,8 +142,8 @@ def test_the_conditions_accept_every_stage(stages: list[Stage]) -> None:
 
 def verdicts(graph: Path, base: Path, at: Stage) -> list[Check]:
     evidence, beside = evidence_frame(at.stream), {"aliases": at.state.aliases, "held": at.state.evidence_topic}
-    subject = subject_of(graph, evidence, at.decisions, **beside)
-    return [query_soundness(subject), transition_soundness(subject, tables(base).revisions), provenance(subject)]
+    checked = checked_state_of(graph, evidence, at.decisions, **beside)
+    return [query_soundness(checked), transition_soundness(checked, tables(base).revisions), provenance(checked)]
 
 
 @pytest.mark.parametrize("order", [("b", "a"), ("a", "b")])

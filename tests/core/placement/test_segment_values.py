@@ -18,7 +18,7 @@ from memstate_core.state.decisions import segment_decisions, segments
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import open_graph
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of
+from tests.core.night.checks.checked_states import checked_state_of
 from tests.core.reference import World
 from tests.core.state.test_fold_properties import canonical
 from tests.core.strategies import (
@@ -139,9 +139,9 @@ def test_values_and_links_keep_their_provenance(tmp_path: Path) -> None:
         fill(graph, state)
     spoken = sorted([*PETS["evidence_ids"], *TRIP["evidence_ids"]])
     evidence = evidence_frame([observation(int(name[1:])) for name in spoken])
-    subject = subject_of(tmp_path / "graph", evidence, decided(PETS, TRIP), held=state.evidence_topic)
-    assert query_soundness(subject).violations.is_empty()
-    assert provenance(subject).violations.is_empty()
+    checked = checked_state_of(tmp_path / "graph", evidence, decided(PETS, TRIP), held=state.evidence_topic)
+    assert query_soundness(checked).violations.is_empty()
+    assert provenance(checked).violations.is_empty()
 
 
 def test_what_was_recorded_is_read_back_to_the_letter() -> None:

@@ -23,7 +23,7 @@ from memstate_core.state.dependents import affected, dependents
 from memstate_core.state.edges import EXTENSION_KINDS
 from memstate_core.state.graph import EDGE, REVIEW, open_graph
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of
+from tests.core.night.checks.checked_states import checked_state_of
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, evidence_frame, fill, folded, observation
 
 Pair = tuple[str, str]
@@ -203,7 +203,7 @@ def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, 
         updated = changed_topics(changed).with_columns(kind=pl.lit("topic_updated"))
         last = pl.concat([updated.select("kind", "topic_id", "scope"), result.decisions], how="diagonal")
         last = filled(last, DECISION)
-        check = dependency_consistency(subject_of(chain.graph, evidence_frame(CHAIN), earlier, last))
+        check = dependency_consistency(checked_state_of(chain.graph, evidence_frame(CHAIN), earlier, last))
         assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
         earlier = pl.concat([earlier, last])
 
@@ -229,8 +229,8 @@ def test_only_edges_in_force_queue_and_the_check_agrees(tmp_path: Path) -> None:
     last = filled(pl.concat([updated, result.decisions], how="diagonal"), DECISION)
 
     def missing() -> list[str]:
-        subject = subject_of(run.graph, evidence_frame(stream), empty(DECISION), last)
-        return dependency_consistency(subject).violations["subject"].sort().to_list()
+        checked = checked_state_of(run.graph, evidence_frame(stream), empty(DECISION), last)
+        return dependency_consistency(checked).violations["subject"].sort().to_list()
 
     assert missing() == []
     with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
@@ -264,8 +264,8 @@ def test_a_full_queue_of_one_scope_excuses_no_other(tmp_path: Path) -> None:
         with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
             graph.sync(REVIEW, result.frame.join(decided, on="topic_id", how="semi"))
         last = filled(pl.concat([updated, decided], how="diagonal"), DECISION)
-        subject = subject_of(run.graph, evidence_frame(stream), empty(DECISION), last, policy=run.policy)
-        return dependency_consistency(subject).violations["subject"].sort().to_list()
+        checked = checked_state_of(run.graph, evidence_frame(stream), empty(DECISION), last, policy=run.policy)
+        return dependency_consistency(checked).violations["subject"].sort().to_list()
 
     assert violations(result.decisions) == []
     assert violations(result.decisions.filter(pl.col("scope") == SCOPES[0])) == ["b1", "b2"]

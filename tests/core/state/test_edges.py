@@ -14,7 +14,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.edges import edges_at
 from memstate_core.state.graph import EDGE, open_graph
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of
+from tests.core.night.checks.checked_states import checked_state_of
 from tests.core.strategies import BUFFER_MIB, day, evidence_frame, fill, folded, observation
 
 NOW = 10
@@ -39,5 +39,5 @@ def test_it_begins_with_its_first_moment_and_has_ended_at_its_last(tmp_path: Pat
         decides = edges_at(graph, day(NOW))
     assert {SPANS[names.index(name)] for name in decides["from_id"]} == IN_FORCE
     moment: datetime = day(NOW)
-    subject = subject_of(tmp_path / "graph.kuzu", evidence_frame(stream), empty(DECISION), now=moment)
-    assert set(subject.edges_in_force["from_id"]) == set(decides["from_id"])
+    checked = checked_state_of(tmp_path / "graph.kuzu", evidence_frame(stream), empty(DECISION), now=moment)
+    assert set(checked.edges_in_force["from_id"]) == set(decides["from_id"])

@@ -27,7 +27,7 @@ from memstate_core.state.history import conflicts
 from memstate_core.state.state_hash import state_hash
 from tests.core import reference
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of, tables
+from tests.core.night.checks.checked_states import checked_state_of, tables
 from tests.core.reference import Merge, Observation, World
 from tests.core.state.test_fold_properties import assert_is, canonical, contradicting, folded_with
 from tests.core.strategies import (
@@ -184,10 +184,10 @@ def test_under_the_rule_of_confidence_the_checks_hold(tmp_path: Path) -> None:
         with open_graph(tmp_path / name, buffer_mib=BUFFER_MIB) as graph:
             fill(graph, state)
     decisions = merge_decisions([("b", "a")], reference.fold(stream))
-    subject = subject_of(tmp_path / "now", evidence_frame(stream), decisions, policy=BY_CONFIDENCE)
+    checked = checked_state_of(tmp_path / "now", evidence_frame(stream), decisions, policy=BY_CONFIDENCE)
     assert [owner(state)[0] for state in states.values()] == ['"Priya"', '"Aya"']
-    assert query_soundness(subject).passed
-    assert transition_soundness(subject, tables(tmp_path / "before").revisions).passed
+    assert query_soundness(checked).passed
+    assert transition_soundness(checked, tables(tmp_path / "before").revisions).passed
 
 
 # Title, summary and kind: newest, then longest, then evidence id

@@ -14,7 +14,7 @@ from memstate_core.model.ledger_tables import ACCESSES, DECISION
 from memstate_core.night.checks.adaptation import not_raised
 from memstate_core.state.graph import TOPIC, open_graph
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of, tables
+from tests.core.night.checks.checked_states import checked_state_of, tables
 from tests.core.strategies import BUFFER_MIB, accessed, day, evidence_frame, fill, folded, observation
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ class Night:
             graph.update(TOPIC, pl.DataFrame([{"id": topic, **values}]))
 
     def violations(self) -> list[str]:
-        subject = subject_of(
+        checked = checked_state_of(
             self.graph,
             evidence_frame(STREAM),
             empty(DECISION),
@@ -53,7 +53,7 @@ class Night:
             accesses=self.every,
             fresh=self.new,
         )
-        return not_raised(subject, tables(self.base))["topic_id"].sort().to_list()
+        return not_raised(checked, tables(self.base))["topic_id"].sort().to_list()
 
 
 def moved(night: Night, was: str) -> None:

@@ -30,7 +30,7 @@ from memstate_core.state.fold import State
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, open_graph
 from tests.core import reference
 from tests.core.frames import filled
-from tests.core.night.checks.subjects import subject_of, tables
+from tests.core.night.checks.checked_states import checked_state_of, tables
 from tests.core.strategies import (
     BUFFER_MIB,
     SCOPES,
@@ -81,7 +81,7 @@ class Night:
     def verdicts(self, base: bool = True) -> dict[str, Check]:
         """C1 to C5, by name."""
         state = self.state
-        subject = subject_of(
+        checked = checked_state_of(
             self.graph,
             evidence_frame(self.stream),
             self.earlier,
@@ -91,16 +91,16 @@ class Night:
             held=state.evidence_topic,
         )
         found = [
-            query_soundness(subject),
-            transition_soundness(subject, tables(self.base).revisions if base else None),
-            dependency_consistency(subject),
-            provenance(subject),
-            bounded_state(subject),
+            query_soundness(checked),
+            transition_soundness(checked, tables(self.base).revisions if base else None),
+            dependency_consistency(checked),
+            provenance(checked),
+            bounded_state(checked),
         ]
         return {check.name: check for check in found}
 
     def violations(self) -> dict[str, set[tuple[str, str]]]:
-        """Failed checks with their (subject, problem)."""
+        """Failed checks with their (checked, problem)."""
         return {name: set(check.violations.rows()) for name, check in self.verdicts().items() if not check.passed}
 
     def damage(self, how: Callable[[Graph], None]) -> None:

@@ -48,7 +48,7 @@ TABLES: dict[str, tuple[str, Change, dict[str, str]]] = {
     ),
     **{
         f"another {name}": (
-            "evidence.parquet", other(name), {REBUILD: f"evidence.parquet differs from the ledger in {name} of 1 rows"},
+            "evidence.parquet", other(name), {REBUILD: f"evidence.parquet differs from the ledger in {name} of 1 row"},
         )
         for name in ("observation_id", "actor", "session_id", "kind")
     },

@@ -113,9 +113,9 @@ def reversed_rows(path):
     [
         ("topics.parquet", reversed_rows, "the order differs"),
         ("topic_vectors.npy", shorter, "topic_vectors.npy has 5 rows, topics.parquet has 6"),
-        ("topic_vectors.npy", changed, "differs from the graph in 1 rows, first user:a-2"),
+        ("topic_vectors.npy", changed, "differs from the graph in 1 row, first user:a-2"),
         ("evidence.parquet", reversed_rows, "evidence.parquet is not sorted"),
-        ("evidence_vectors.npy", shorter, "evidence_vectors.npy lacks 1 rows, first that of o0015"),
+        ("evidence_vectors.npy", shorter, "evidence_vectors.npy lacks 1 row, first that of o0015"),
         ("windows.npy", shorter, "windows.npy has 16 rows, evidence.parquet has 17"),
     ],
 )
@@ -144,5 +144,5 @@ def test_a_graph_that_moved_on_is_noticed(tmp_path):
         graph.delete(TOPIC, pl.DataFrame({"id": ["user:b-1"]}))
     assert [problem.split(";")[0] for problem in problems(folder)] == [
         "topics.parquet lists 6 topics, the graph serves 5",
-        "evidence.parquet names 1 topics that the graph lacks, first user:b-1",
+        "evidence.parquet names 1 topic that the graph lacks, first user:b-1",
     ]

@@ -120,7 +120,7 @@ def test_rows_that_raise_an_unforeseen_error_are_left_out_and_the_view_is_incomp
         f"{number}/{line}" for number in (1, 2) for line in range(6) if (number, line) != (1, 3)
     )
     assert not inbox.view.observations(NOW).complete
-    assert "1 rows cannot be read" in caplog.text
+    assert "1 row cannot be read" in caplog.text
 
 
 def test_a_whole_file_that_cannot_be_read_keeps_no_other_from_being_pending(

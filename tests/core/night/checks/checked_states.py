@@ -1,4 +1,4 @@
-"""Subjects of checks from data in memory: a graph, a stream of observations, decisions."""
+"""States to check from data in memory: a graph, a stream of observations, decisions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import polars as pl
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import ACCESSES, TRANSITIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
+from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables, read_tables
 from memstate_core.night.checks.recorded import EVIDENCE_COLUMNS, Recorded
-from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
 from memstate_core.policy.settings import Policy
 from memstate_core.state.graph import open_graph
 from tests.core.frames import filled
@@ -36,7 +36,7 @@ def transitions(decisions: pl.DataFrame, policy: Policy, first: int = 0) -> pl.D
     return filled(numbered, TRANSITIONS)
 
 
-def subject_of(
+def checked_state_of(
     graph: Path,
     evidence: pl.DataFrame,
     decisions: pl.DataFrame,
@@ -47,7 +47,7 @@ def subject_of(
     accesses: pl.DataFrame | None = None,
     fresh: pl.DataFrame | None = None,
     **beside: Any,
-) -> Subject:
+) -> CheckedState:
     """A graph with the ledger's record of it.
 
     Args:
@@ -78,4 +78,4 @@ def subject_of(
         unseen=pl.concat([earlier, own]),
     )
     given = {"compressed": empty(COMPRESSED), "aliases": empty(ALIASES), "held": empty(EVIDENCE_TOPIC)} | beside
-    return Subject(recorded, tables(graph), **given)
+    return CheckedState(recorded, tables(graph), **given)

@@ -1,4 +1,4 @@
-"""The state that is checked: the tables of a graph, and the files beside it, as read."""
+"""A state that is checked: the tables of a graph, and the files beside it, as read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedState:
     """A state and the ledger's record of it.
 
     Attributes:
@@ -80,7 +80,7 @@ class Subject:
         """The rows of topics in doubt (column topic_id among others)."""
         return rows if self.doubt is None else rows.filter(pl.col("topic_id").is_in(self.doubt.implode()))
 
-    def examining(self, doubt: pl.Series | None) -> Subject:
+    def examining(self, doubt: pl.Series | None) -> CheckedState:
         """The same state, with these topics in doubt."""
         other = replace(self, doubt=doubt)
         vars(other)["derived"] = self.derived  # it takes seconds and does not depend on the doubt
