@@ -6,12 +6,14 @@
 - `songs`: catalogues that number titles, or put the artist or the album into them, and write lengths in five ways.
 - `films`: two lists with sequels and remakes.
 - `books`: two shops with editions that share a title, and prices of their own.
+- `events`: two calendars with series of events, which write times in three ways, and repeat some events.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -142,6 +144,33 @@ def books(chance: Random, count: int = 1200) -> Iterator[Record]:
             yield f"{source}-{number}", str(number), book["title"], book["author"], fields, source
 
 
+def events(chance: Random, count: int = 1000) -> Iterator[Record]:
+    """Two calendars that share a third; two in five events recur, up to ten times."""
+    names = Names(chance)
+    kinds, people = ("Review", "Planning", "Standup", "Interview", "Lunch"), [names(2) for _ in range(90)]
+    for number in range(count):
+        title, agenda = f"{names(1, 2)} {chance.choice(kinds)}", names(4, 5, 6) if chance.random() < 0.8 else ""
+        first = datetime(2026, 1, 5, chance.randrange(7, 17), tzinfo=UTC) + timedelta(days=chance.randrange(150))
+        guests, place = chance.sample(people, chance.choice((2, 3, 5, 8))), names(1)
+        step = timedelta(days=chance.choice((1, 7, 7, 14)))
+        for repeat in range(1 if chance.random() < 0.6 else chance.choice((2, 4, 6, 10))):
+            at = first + repeat * step
+            for copy, source in enumerate((*_two_sources(chance, 0.3), "a")[: 3 if chance.random() < 0.05 else -1]):
+                fields = {"start": _written(at, source, chance), "place": place if chance.random() < 0.8 else "",
+                          "guests": ", ".join(guest for guest in guests if chance.random() < 0.92)}  # fmt: skip
+                kept = {name: value for name, value in fields.items() if value}
+                shown = f"FW: {title}" if source == "b" and chance.random() < 0.12 else title
+                yield f"{source}-{number}-{repeat}-{copy}", f"{number}-{repeat}", shown, agenda, kept, source
+
+
+def _written(at: datetime, source: str, chance: Random) -> str:
+    if source == "a":
+        return (at + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S+01:00")
+    if chance.random() < 0.5:
+        return at.strftime("%Y-%m-%d %H:%M UTC")
+    return (at - timedelta(hours=5)).strftime("%a %b %d %Y %I:%M %p EST")
+
+
 def _two_sources(chance: Random, both: float) -> Sequence[str]:
     drawn = chance.random()
     return ("a", "b") if drawn < both else ("a",) if drawn < (1 + both) / 2 else ("b",)
@@ -157,6 +186,7 @@ KINDS: dict[str, Callable[[Random], Iterator[Record]]] = {
     "songs": songs,
     "films": films,
     "books": books,
+    "events": events,
 }
 
 

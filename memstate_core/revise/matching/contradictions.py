@@ -76,7 +76,8 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
     a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
     summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
-    varies there only if most of them agree. Pairs that share an identifier may differ in the words of texts.
+    varies there only if most of them agree. Values that neither agree nor contradict each other, such as times in two
+    formats, say nothing. Pairs that share an identifier may differ in the words of texts.
     """
     contradicts = np.zeros(len(found.shared), bool)
     excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(identified))
@@ -86,7 +87,8 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     )
     for among, anchors, earlier, bounds in sets:
         shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
-        seen = [shown.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
+        compared = shown.filter(pl.col("contradicts") | pl.col("same"))
+        seen = [compared.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
         counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
         varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
         varying = counts.filter(varies)["name"].implode()

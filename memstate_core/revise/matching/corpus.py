@@ -14,7 +14,8 @@ from scipy.sparse import csr_matrix
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.nearest import Ints, pair_products, tfidf
 from memstate_core.revise.matching.tokens import letter_groups, units, words
-from memstate_core.revise.matching.typed_values import day, number
+from memstate_core.revise.matching.typed_dates import day
+from memstate_core.revise.matching.typed_values import number
 from memstate_core.revise.matching.unit_overlap import UnitIndex, unit_rarity
 
 NONE = -1

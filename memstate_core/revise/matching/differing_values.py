@@ -1,9 +1,10 @@
 """Values of fields, and summaries, that name different things.
 
-Dates differ by a day, whole numbers by anything, other numbers by more than rounding, numbers with a unit by another
-unit, short texts by a number or word in place of another, by their order or by a denial, and all texts by signs
-(`marks`). Longer texts describe, so other words do not contradict, but for a word in place of another in a statement;
-numbers do among the same words. Summaries do where both follow one template and differ in what is rare, or in order.
+Dates differ by a day, or as moments where both state a time with its zone (`typed_dates`), whole numbers by anything,
+other numbers by more than rounding, numbers with a unit by another unit, short texts by a number or word in place of
+another, by their order or by a denial, and all texts by signs (`marks`). Longer texts describe, so other words do not
+contradict, but for a word in place of another in a statement; numbers do among the same words, where both are mostly
+numbers, and beside a date. Summaries do where both follow one template and differ in what is rare, or in order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
 from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, units
-from memstate_core.revise.matching.typed_values import ZONED, moment, other_number, unit
+from memstate_core.revise.matching.typed_dates import other_time
+from memstate_core.revise.matching.typed_values import other_number, unit
 from memstate_core.revise.matching.wording import differently_accented, in_place, negated, rearranged
 
 Flags = NDArray[np.bool_]
@@ -29,10 +31,12 @@ SHORT_VALUE = 4
 """Units of a field value up to which it names one thing, so that another value contradicts it."""
 ALIKE_VALUE = 0.7
 """Similarity of letters from which two short values without different numbers are variants of each other."""
+FIGURES = 0.5
+"""Share of numbers among the units of a value from which it is a date, a time or a measure, not a description."""
 _VARIANT = 2
 """Letters of a word from which another spelling of it may be a variant; `b` is none of `a`."""
-LONG_NUMBER = 7
-"""Digits of a number from which on it is written in groups."""
+LONG_NUMBER, LONG_CODE = 7, 6
+"""Digits of a number, and letters and digits of a code without spaces, from which on they are written in groups."""
 _DOTTED = r"(?:^|\D)\d\.\d|\d\.\d(?:\D|$)"
 """Versions and addresses, whose points separate numbers."""
 _THOUSANDS = r"(\d),(\d{3}(?:\D|$))"
@@ -48,55 +52,57 @@ SHORT_SUMMARY, REPLACED = 12, 2
 def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
     """Fields of which both topics have a value (columns pair, name, contradicts, worded, accents, same).
 
-    `worded` says that texts contradict each other by more than numbers among the same words, `accents` that a text has
-    the same words with other accents, `same` that nothing but spelling differs.
+    `worded` says that texts contradict each other by more than numbers, `accents` that a text has the same words with
+    other accents, `same` that nothing but spelling differs.
     """
-    days, clocks = ((pl.col(one) - pl.col(other)).abs() for one, other in (("day", "day_b"), ("clock", "clock_b")))
     distinct = pl.concat([values["text"], values["text_b"]]).unique().sort()
     written = distinct.to_list()
     a, b = (distinct.search_sorted(values[side]).to_numpy().astype(np.int64) for side in ("text", "text_b"))
-    zoned = pl.col("text").str.contains(ZONED) == pl.col("text_b").str.contains(ZONED)
-    differ, numbered = _contradicting_texts(distinct, a, b, values["letters"].to_numpy())
+    one_dated = (values["day"].is_null() != values["day_b"].is_null()).to_numpy()
+    differ, numbered = _contradicting_texts(distinct, a, b, values["letters"].to_numpy(), one_dated)
     seen = values.with_columns(
-        clock=moment(pl.col("text")),
-        clock_b=moment(pl.col("text_b")),
+        dated=other_time(),
         words=pl.Series(differ, dtype=pl.Boolean),
         numbered=pl.Series(numbered, dtype=pl.Boolean),
         marked=pl.Series(differently_marked(written, a, b), dtype=pl.Boolean),
         accents=pl.Series(differently_accented(written, a, b), dtype=pl.Boolean),
         units=(unit(pl.col("text")) != unit(pl.col("text_b"))).fill_null(False),
     )
-    day = (days >= 1) | ((clocks > 0) & zoned).fill_null(False)
-    typed = pl.coalesce(day, other_number())
+    typed = pl.coalesce("dated", other_number())
     otherwise = pl.col("units") | pl.col("marked")
     contradicts = pl.coalesce(typed, "words") | otherwise
     letters = [pl.col(text).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "") for text in ("text", "text_b")]
-    same = pl.coalesce(days < 1, pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
+    same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
     worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
     found = seen.select("pair", "name", "accents", contradicts=contradicts, worded=worded, same=same)
     return found.sort("pair", "name")
 
 
-def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64]) -> tuple[Flags, Flags]:
-    """Which values name different things, and which of them by numbers among the same words (two arrays, (pairs,)).
+def _contradicting_texts(
+    texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64], one_dated: Flags
+) -> tuple[Flags, Flags]:
+    """Which values name different things, and which of them by their numbers (two arrays, (pairs,)).
 
     Short ones of which each has a number that the other lacks, or a word that the other neither has nor abbreviates;
-    longer ones of the same words of which each has a number that the other lacks, and statements of one template with
-    other words; those of the same words in another order; and those of which one denies. The same digits of a long
-    number in other groups are one number.
+    longer ones of the same words, of mostly numbers, or of which one alone is a date, of which each has a number that
+    the other lacks, and statements of one template with other words; those of the same words in another order; and
+    those of which one denies. The same digits of a long number in other groups are one number.
 
     Args:
         texts: distinct values.
         a: positions of values (pairs,).
         b: positions of the others (pairs,).
         letters: the cosine of their letter groups (pairs,).
+        one_dated: whether one of both is a date, and the other is not known to be one (pairs,).
     """
     cut = [units(text) for text in texts.str.replace_all(_THOUSANDS, "$1$2").str.replace_all(_RANGE, "$1 $2")]
     every, numeric = _incidence(cut)
-    size = np.asarray(every.sum(axis=1)).ravel()
+    numbers, words = (every.multiply(chosen[None, :]).tocsr() for chosen in (numeric, ~numeric))
+    size, figures = (np.asarray(matrix.sum(axis=1)).ravel() for matrix in (every, numbers))
     longest, shortest = np.maximum(size[a], size[b]), np.minimum(size[a], size[b])
     short, brief = ((shortest > 0) & (longest <= most) for most in (SHORT_VALUE, SHORT_SUMMARY))
-    numbers, words = (every.multiply(chosen[None, :]).tocsr() for chosen in (numeric, ~numeric))
+    share = figures / np.maximum(size, 1)
+    mostly_numbers = np.minimum(share[a], share[b]) >= FIGURES
     only = _only(every, a, b)
     other_numbers = both(_only(numbers, a, b)) & ~_regrouped(texts, a, b)
     single = np.array([0 < len(unit) < _VARIANT for unit in _vocabulary(cut)])
@@ -107,21 +113,30 @@ def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np
     written = texts.to_list()
     order = brief & ~either(only)
     order[order] = rearranged(written, a[order], b[order], names=True)
-    placed = brief & both(lacks) & (np.maximum(*only) <= REPLACED) & (np.minimum(*only) <= (1 - TEMPLATE) * shortest)
+    few = (np.maximum(*only) <= REPLACED) & (np.minimum(*only) <= (1 - TEMPLATE) * shortest)
+    placed = brief & few & (both(lacks) | (mostly_numbers & either(only)))
     placed[placed] = in_place(written, a[placed], b[placed])
     denied = brief.copy()
     denied[denied] = negated(written, a[denied], b[denied])
-    numbered = same_words & other_numbers
+    numbered = (same_words | mostly_numbers | one_dated) & other_numbers
     other = (short & (other_numbers | replaced)) | numbered | order | placed | denied
     return np.asarray(other), np.asarray(numbered)
 
 
 def _regrouped(texts: pl.Series, a: Ints, b: Ints) -> Flags:
-    """Pairs of texts with the same digits of a long number, such as that of a telephone, in other groups (pairs,)."""
+    """Pairs of texts with the same digits of a long number, or letters and digits of a code, in other groups (pairs,).
+
+    Those of a telephone are written in many ways, as are codes of models: `M8162/59` and `M816259`.
+    """
+    letters = texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
     digits = texts.str.replace_all(r"[^0-9]", "")
-    long = ((digits.str.len_chars() >= LONG_NUMBER) & ~texts.str.contains(_DOTTED)).to_numpy()
-    code = digits.rank("dense").to_numpy()
-    return np.asarray((code[a] == code[b]) & long[a] & long[b])
+    code = letters.str.contains(r"\d") & letters.str.contains(r"\p{L}") & (letters.str.len_chars() >= LONG_CODE)
+    groups = [(digits, digits.str.len_chars() >= LONG_NUMBER), (letters, code & ~texts.str.contains(r"\s"))]
+    same = np.zeros(len(a), bool)
+    for squeezed, long in groups:
+        number, enough = squeezed.rank("dense").to_numpy(), (long & ~texts.str.contains(_DOTTED)).to_numpy()
+        same |= (number[a] == number[b]) & enough[a] & enough[b]
+    return same
 
 
 def _lacking(some: csr_matrix, known: csr_matrix, a: Ints, b: Ints) -> tuple[Floats, Floats]:

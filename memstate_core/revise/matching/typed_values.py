@@ -1,4 +1,4 @@
-"""Numbers and dates in the text of field values, in the usual ways of writing them."""
+"""Numbers in the text of field values, in the usual ways of writing them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ _SMALL = r"^[+-]?\d(?:\.\d+)?[eE]-\d+$"
 _VERSION = r"^[vV]\d"
 NEAR_NUMBER, MEASURED = 0.005, 3
 """Relative distance of numbers up to which they may be the same, and decimals from which they are."""
-_CLOCK = r"^\d{4}-\d{2}-\d{2}[T ](\d{2}):(\d{2})"
-_ZONE = r":\d{2}(?:\.\d+)?\s*([+-])(\d{2}):?(\d{2})$"
-ZONED = r"\d(?:Z|[+-]\d{2}:?\d{2})$"
-"""The zone at the end of a time."""
 _DURATION = r"^(?:(\d{1,3}):)?(\d{1,3}):(\d{2})$"
-_MONTH = r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_LONGEST = 32
-"""Characters of a text that is a date with a month's name."""
-_PIVOT = 70
-"""Years of two digits from here on are of the last century."""
 
 
 def number(text: pl.Expr) -> pl.Expr:
@@ -56,38 +46,6 @@ def other_number() -> pl.Expr:
     return pl.when(one.is_not_null() & other.is_not_null()).then((one != other) & (whole | ~near))
 
 
-def moment(text: pl.Expr) -> pl.Expr:
-    """Minutes of an ISO time since the beginning of its day, less its zone's distance; null without one, or midnight.
-
-    With a date alone, many write midnight.
-    """
-    clock = [text.str.extract(_CLOCK, group).cast(pl.Int64, strict=False) for group in (1, 2)]
-    zone = [text.str.extract(_ZONE, group).cast(pl.Int64, strict=False).fill_null(0) for group in (2, 3)]
-    ahead = pl.when(text.str.extract(_ZONE, 1) == "-").then(-1).otherwise(1) * (zone[0] * 60 + zone[1])
-    minutes = clock[0] * 60 + clock[1]
-    return pl.when(minutes > 0).then((minutes - ahead) % (24 * 60))
-
-
 def unit(text: pl.Expr) -> pl.Expr:
     """The unit of a text that is a number with one, in one way of writing; null without one."""
     return text.str.extract(_QUANTITY, 2).str.to_lowercase().replace(_SPELLINGS)
-
-
-def day(text: pl.Expr) -> pl.Expr:
-    """Days since 1970 of a text that begins with an ISO date, or is a date with an English month's name."""
-    iso = text.str.extract(r"^(\d{4}-\d{2}-\d{2})(?:$|[T ])", 1).str.to_date("%Y-%m-%d", strict=False)
-    short = text.str.len_chars() <= _LONGEST
-    month = (
-        text.str.extract(_MONTH, 1)
-        .str.to_lowercase()
-        .replace_strict(_MONTHS, range(1, 13), default=None, return_dtype=pl.Int64)
-    )
-    numbers = text.str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Int64, strict=False))
-    two = numbers.list.len() == 2
-    first, last = numbers.list.get(0, null_on_oob=True), numbers.list.get(1, null_on_oob=True)
-    century = pl.when(last < _PIVOT).then(2000).when(last < 100).then(1900).otherwise(0)
-    valid = short & two & month.is_not_null() & first.is_between(1, 31) & (last < 10_000)
-    parts = (last + century).cast(pl.String).str.zfill(4), month.cast(pl.String), first.cast(pl.String)
-    spelled = pl.when(valid).then(pl.concat_str(parts, separator="-"))
-    named = spelled.str.to_date("%Y-%m-%d", strict=False)
-    return pl.coalesce(iso, named).cast(pl.Int32).cast(pl.Float64)

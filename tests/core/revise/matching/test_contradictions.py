@@ -142,3 +142,23 @@ def test_where_summaries_alone_differ_they_are_the_reason() -> None:
     same, different = across(dedupe(topics), topics)
     assert set(same) == {0}
     assert {REASONS[reason] for reason in different} == {"summary"}
+
+
+# --- one source, whose values cannot always be compared
+
+
+def test_values_that_cannot_be_compared_do_not_make_a_field_vary() -> None:
+    """Half of the pairs of one text have a code and a description; nearly all of the others contradict each other."""
+    chance, topics, differing = Random(5), [], set()
+    for number in range(PAIRS):
+        said = {
+            name: " ".join("".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(words))
+            for name, words in (("title", 3), ("summary", 6))
+        }
+        others = ("B7", "B7") if number % 20 == 0 else ("B7", "C9" if number % 2 else "by the window on the left side")
+        differing |= {number} if others[1] == "C9" else set()
+        topics += [{"id": f"t{number:05}-{value}", **said, "fields": {"seat": others[value]}} for value in (0, 1)]
+    found = dedupe(topics)
+    own = found.pairs.a // 2 == found.pairs.b // 2
+    reasons = dict(zip((found.pairs.a[own] // 2).tolist(), found.contradicts[own].tolist(), strict=True))
+    assert {reasons[number] for number in differing} == {REASONS.index("field")}
