@@ -6,6 +6,7 @@
 - `songs`: catalogues that number titles, or put the artist or the album into them, and write lengths in five ways.
 - `films`: two lists with sequels and remakes.
 - `books`: two shops with editions that share a title, and prices of their own.
+- `products`: two shops with variants of one product, which some titles leave to the number of the model.
 - `events`: two calendars with series of events, which write times in three ways, and repeat some events.
 """
 
@@ -144,6 +145,27 @@ def books(chance: Random, count: int = 1200) -> Iterator[Record]:
             yield f"{source}-{number}", str(number), book["title"], book["author"], fields, source
 
 
+def products(chance: Random, count: int = 1100) -> Iterator[Record]:
+    """Two shops with variants of products, which titles may leave out where the model is stated, and own prices."""
+    names, colours = Names(chance), ("Black", "White", "Red", "Blue", "Silver", "Pink")
+    makers, sorts = [names(1) for _ in range(25)], [names(1, 2) for _ in range(30)]
+    for number in range(count):
+        maker, sort = chance.choice(makers), chance.choice(sorts)
+        line, code = names(1, 2), f"{chance.choice('ABCDEFGH')}{chance.choice('KLMNOP')}{chance.randrange(100, 9999)}"
+        cost = chance.uniform(5, 300)
+        for end, variant in zip(chance.sample(range(10, 99), 6), colours[: chance.choice((1, 1, 2, 3))], strict=False):
+            listed = chance.random()
+            for source in ("a", "b") if listed < 0.35 else ("a",) if listed < 0.7 else ("b",):
+                words = [maker, line, sort] if source == "a" else [maker, sort, line]
+                model = f"{code}{'/' if source == 'b' and chance.random() < 0.4 else ''}{end}"
+                price = f"{cost * chance.uniform(0.9, 1.1):.2f}"
+                fields = {"maker": maker, "category": f"{source} {sort}", "price": price,
+                          "model": model if chance.random() < 0.7 else ""}  # fmt: skip
+                shown = " ".join((*words, variant) if not fields["model"] or chance.random() < 0.7 else words)
+                kept = {name: value for name, value in fields.items() if value}
+                yield f"{source}-{number}-{variant}", f"{number}-{variant}", shown, "", kept, source
+
+
 def events(chance: Random, count: int = 1000) -> Iterator[Record]:
     """Two calendars that share a third; two in five events recur, up to ten times."""
     names = Names(chance)
@@ -186,6 +208,7 @@ KINDS: dict[str, Callable[[Random], Iterator[Record]]] = {
     "songs": songs,
     "films": films,
     "books": books,
+    "products": products,
     "events": events,
 }
 

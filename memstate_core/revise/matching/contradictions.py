@@ -15,6 +15,7 @@ import polars as pl
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.differing_values import Flags
+from memstate_core.revise.matching.identifiers import InCommon
 from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.siblings import FAMILY, Signs
 from memstate_core.revise.matching.sources import SourceRelations
@@ -25,6 +26,8 @@ duplicate-free sources beside the copy that each further one of them may hold. D
 that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
+OFTEN = 0.25
+"""The share of contradictions over two sources from which numbers of a field are each source's own."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
 """What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
 that one title of a family adds, the same words in another order, with other accents or with more words."""
@@ -38,7 +41,7 @@ def contradiction(
     merged: pl.DataFrame,
     *,
     namesakes: Flags,
-    identified: Flags,
+    common: InCommon,
 ) -> Ints:
     """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
 
@@ -48,7 +51,7 @@ def contradiction(
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
         namesakes: pairs that may be namesakes, of `namesakes_across` (pairs,).
-        identified: pairs whose texts may differ in words, of `identifiers.share_identifier` (pairs,).
+        common: pairs that share a value which no source has twice.
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
     family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
@@ -56,7 +59,7 @@ def contradiction(
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     differing = _flagged(found.fields.filter("contradicts"), len(pairs))
-    field = (_contradicting_fields(found, relations, merged, identified) | (namesakes & differing)) & ~excused
+    field = (_contradicting_fields(found, relations, merged, common) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
     by_reason = (
         title,
@@ -69,7 +72,7 @@ def contradiction(
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
-def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, identified: Flags) -> Flags:
+def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, common: InCommon) -> Flags:
     """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
 
     Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
@@ -78,21 +81,30 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
     varies there only if most of them agree. Values that neither agree nor contradict each other, such as times in two
     formats, say nothing. Pairs that share an identifier may differ in the words of texts.
+
+    Numbers and days that differ in less than OFTEN of the pairs over two sources are not what each source measures or
+    sets itself: they are errors, or those of namesakes. Only errors are in pairs that share a value which no source
+    has twice. Words are spelt by each source in its own way.
     """
     contradicts = np.zeros(len(found.shared), bool)
-    excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(identified))
+    excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(common.identifier))
+    in_error = pl.col("pair").is_in(np.flatnonzero(common.value))
     sets = (
-        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0)),
-        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY)),
+        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0), OFTEN),
+        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY), 0.0),
     )
-    for among, anchors, earlier, bounds in sets:
+    for among, anchors, earlier, bounds, often in sets:
         shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
         compared = shown.filter(pl.col("contradicts") | pl.col("same"))
         seen = [compared.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
         counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
-        varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
-        varying = counts.filter(varies)["name"].implode()
-        wrong = found.fields.filter(pl.col("contradicts") & ~excused & ~pl.col("name").is_in(varying))
+        share = pl.col("share")
+        varies = (pl.col("len") >= MIN_ANCHORS) & share.is_between(*bounds)
+        own, seldom = (counts.filter(varies & chosen)["name"] for chosen in (share >= often, share < often))
+        varying = pl.col("name").is_in(own.implode()) | (
+            pl.col("name").is_in(seldom.implode()) & (in_error | pl.col("worded"))
+        )
+        wrong = found.fields.filter(pl.col("contradicts") & ~excused & ~varying)
         contradicts |= _flagged(wrong, len(contradicts)) & among
     return contradicts
 

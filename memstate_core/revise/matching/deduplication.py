@@ -26,7 +26,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
-from memstate_core.revise.matching.identifiers import share_identifier
+from memstate_core.revise.matching.identifiers import in_common, shared_values
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import contradicted, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
@@ -119,8 +119,9 @@ def deduplicate(
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     found = signs(corpus, pairs, formats, relations, values)
     namesakes = namesakes_across(found, relations, merged.fields)
-    identified = share_identifier(corpus, pairs, found, origins, merged.fields)
-    contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, identified=identified)
+    shared = shared_values(corpus, origins)
+    common = in_common(shared, pairs, found, relations, merged.fields)
+    contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, common=common)
     different = constraints.different(corpus, pairs) | (contradicts == BY_TITLE)
     model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
     scored = score(model, compared, relations)
@@ -132,8 +133,8 @@ def deduplicate(
         relations = origins.relations(pairs)
         compared = ranked(plain, pairs, ~relations.same, len(corpus))
         namesakes = namesakes_across(found, relations, merged.fields)
-        identified = share_identifier(corpus, pairs, found, origins, merged.fields)
-        contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, identified=identified)
+        common = in_common(shared, pairs, found, relations, merged.fields)
+        contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, common=common)
         scored = score(model, compared, relations)
     same = identical(found, contradicts, relations)
 

@@ -11,6 +11,8 @@ by the sizes of the sources (`SourceRelations.across_by_within`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -18,7 +20,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.siblings import Signs
-from memstate_core.revise.matching.sources import Origins
+from memstate_core.revise.matching.sources import Origins, SourceRelations
 
 MIN_SHARED = 30
 """Pairs with the same value from which on they show whether a field identifies things."""
@@ -29,30 +31,54 @@ DIFFERING, REPEATED = 0.1, 0.05
 share title and value."""
 
 
-def share_identifier(corpus: Corpus, pairs: Candidates, found: Signs, origins: Origins, merged: pl.DataFrame) -> Flags:
-    """Pairs over duplicate-free sources with the same value of a field that identifies things there (pairs,).
+@dataclass(frozen=True)
+class InCommon:
+    """Which pairs share a value that no source has twice.
+
+    Attributes:
+        value: pairs with such a value of any field (pairs,).
+        identifier: pairs with such a value of a field that identifies things (pairs,).
+    """
+
+    value: Flags
+    identifier: Flags
+
+
+def in_common(
+    shared: pl.DataFrame, pairs: Candidates, found: Signs, relations: SourceRelations, merged: pl.DataFrame
+) -> InCommon:
+    """Which pairs over duplicate-free sources share a value that no source has twice.
 
     Args:
-        corpus: the topics.
+        shared: topics that share such a value (columns as of `shared_values`).
         pairs: the pairs.
         found: signs of the pairs.
-        origins: their sources.
+        relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
-    shares = np.zeros(len(pairs), bool)
-    if not origins.distinct.any():
-        return shares
-    relations = origins.relations(pairs)
     known = pl.DataFrame({"a": pairs.a, "b": pairs.b, "differs": found.title}).with_row_index("pair")
-    shared = _shared(corpus, origins).join(known, on=["a", "b"], how="left", maintain_order="left")
+    seen = shared.join(known, on=["a", "b"], how="left", maintain_order="left")
     repeats = found.fields.filter("same", pl.col("pair").is_in(np.flatnonzero(relations.within)))
-    names = _identifying(shared, repeats, merged, relations.across_by_within)
-    shares[shared.filter(pl.col("name").is_in(names.implode()))["pair"].drop_nulls().to_numpy()] = True
-    return shares
+    names = _identifying(seen, repeats, merged, relations.across_by_within)
+    identified = seen.filter(pl.col("name").is_in(names.implode()))
+    return InCommon(*(_flagged(rows["pair"].drop_nulls(), len(pairs)) for rows in (seen, identified)))
 
 
-def _shared(corpus: Corpus, origins: Origins) -> pl.DataFrame:
-    """Pairs over duplicate-free sources that share a value which no source has twice (columns a, b, name)."""
+def _flagged(places: pl.Series, pairs: int) -> Flags:
+    """Flags at some places (pairs,)."""
+    flags = np.zeros(pairs, bool)
+    flags[places.to_numpy()] = True
+    return flags
+
+
+def shared_values(corpus: Corpus, origins: Origins) -> pl.DataFrame:
+    """Topics of two sources, of which one is duplicate-free, that share a value which no source has twice.
+
+    Returns:
+        Columns a, b, name; sorted.
+    """
+    if not origins.distinct.any():
+        return pl.DataFrame(schema={"name": pl.String, "a": pl.Int64, "b": pl.Int64})
     letters = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
     value = pl.coalesce(pl.format("d{}", pl.col("day").floor()), pl.format("n{}", "number"), pl.format("t{}", letters))
     rows = corpus.fields.select("name", pl.col("row").cast(pl.Int64), value=value).filter(pl.col("value") != "t")

@@ -144,6 +144,42 @@ def test_where_summaries_alone_differ_they_are_the_reason() -> None:
     assert {REASONS[reason] for reason in different} == {"summary"}
 
 
+# --- two shops, with numbers of models
+
+EVERY = 7
+"""One pair of a title in so many has two numbers: more than a tenth, less than a quarter."""
+
+
+def models(variants: bool = False, barcode: bool = False) -> list[dict[str, Any]]:
+    """Products of two shops, some of which have two numbers and makers: titles of two variants, or errors."""
+    chance = Random(4)
+    stock = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(400)]
+    topics = []
+    for number in range(PAIRS):
+        title, other = " ".join(chance.sample(stock, 3)), int(number % EVERY == 0)
+        for shop, variant in (("north", 0), ("south", other)):
+            fields = {"maker": f"Zubaro {'Rafuki' if variant else 'Mollen'}", "price": chance.randint(10, 500)}
+            fields |= {"model": f"{title[:3].upper()}{number:04}{variant}"} if variants or barcode else {}
+            fields |= {"barcode": f"4{number:011}"} if barcode else {}
+            thing = -number - 1 if variants and variant else number
+            topics.append({"title": title, "sources": [shop], "fields": fields, "thing": thing})
+    return [{"id": f"t{number:05}", **topic} for number, topic in enumerate(topics)]
+
+
+def test_variants_of_one_title_stay_apart_by_their_numbers() -> None:
+    topics = models(variants=True)
+    same, different = across(dedupe(topics), topics)
+    assert set(same) == {0}
+    assert (len(different), set(different)) == (1 + PAIRS // EVERY, {REASONS.index("field")})
+
+
+@pytest.mark.parametrize("barcode", [False, True], ids=["another maker", "another number beside one barcode"])
+def test_errors_keep_nothing_apart(barcode: bool) -> None:
+    topics = models(barcode=barcode)
+    same, _ = across(dedupe(topics), topics)
+    assert (len(same), set(same)) == (PAIRS, {0})
+
+
 # --- one source, whose values cannot always be compared
 
 

@@ -16,6 +16,7 @@ from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.contradictions import contradiction
 from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
+from memstate_core.revise.matching.identifiers import InCommon
 from memstate_core.revise.matching.siblings import signs
 from memstate_core.revise.matching.sources import Origins
 from memstate_core.revise.matching.title_formats import learn_formats
@@ -39,7 +40,8 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     found = signs(of, pairs, formats, relations)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
     nothing = np.zeros(len(pairs), bool)
-    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), namesakes=nothing, identified=nothing)
+    common = InCommon(nothing, nothing)
+    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), namesakes=nothing, common=common)
     result = decide(
         of, found, contradicts, pairs, relations, likely,
         apart=nothing, namesakes=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,

@@ -16,7 +16,7 @@ from memstate_core.model.frames import empty
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, EarlierMerges
-from memstate_core.revise.matching.identifiers import DIFFERING, MAX_HOLDERS, MIN_SHARED, share_identifier
+from memstate_core.revise.matching.identifiers import DIFFERING, MAX_HOLDERS, MIN_SHARED, in_common, shared_values
 from memstate_core.revise.matching.siblings import signs
 from memstate_core.revise.matching.sources import Origins
 from memstate_core.revise.matching.title_formats import TitleFormats
@@ -182,8 +182,10 @@ def test_what_very_many_sources_state_is_no_identifier(holders: int, shared: boo
     one = a // holders == b // holders
     pairs = Candidates(a[one], b[one], np.zeros((int(one.sum()), 0), bool))
     origins = Origins(csr_matrix(np.eye(len(of))), np.full(len(of), 0.1))
-    found = signs(of, pairs, TitleFormats(np.arange(len(of)), NO_FORMATS), origins.relations(pairs))
-    assert share_identifier(of, pairs, found, origins, empty(MERGED_FIELDS)).all() == shared
+    relations = origins.relations(pairs)
+    found = signs(of, pairs, TitleFormats(np.arange(len(of)), NO_FORMATS), relations)
+    common = in_common(shared_values(of, origins), pairs, found, relations, empty(MERGED_FIELDS))
+    assert common.identifier.all() == shared
 
 
 def test_pairs_of_two_sources_that_repeat_themselves_share_no_identifier() -> None:
@@ -193,9 +195,10 @@ def test_pairs_of_two_sources_that_repeat_themselves_share_no_identifier() -> No
     sources = np.arange(len(of)) % 3
     member = csr_matrix((np.ones(len(of)), (np.arange(len(of)), sources)), shape=(len(of), 3))
     origins = Origins(member, np.array([np.nan, 1.0, 0.1]))
-    found = signs(of, pairs, TitleFormats(sources, NO_FORMATS), origins.relations(pairs))
-    shares = share_identifier(of, pairs, found, origins, empty(MERGED_FIELDS))
-    assert shares.tolist() == [2 in (sources[a], sources[b]) for a, b in zip(pairs.a, pairs.b, strict=True)]
+    relations = origins.relations(pairs)
+    found = signs(of, pairs, TitleFormats(sources, NO_FORMATS), relations)
+    common = in_common(shared_values(of, origins), pairs, found, relations, empty(MERGED_FIELDS))
+    assert common.identifier.tolist() == [2 in (sources[a], sources[b]) for a, b in zip(pairs.a, pairs.b, strict=True)]
 
 
 def test_a_value_that_a_third_topic_has_is_no_identifier_of_two() -> None:
