@@ -26,6 +26,8 @@ duplicate-free sources beside the copy that each further one of them may hold. D
 that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
+DISTINGUISHING = 0.35
+"""The share of contradictions among identical pairs from which a field distinguishes things of one text."""
 OFTEN = 0.25
 """The share of contradictions over two sources from which numbers of a field are each source's own."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
@@ -78,9 +80,10 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
     duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
     a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
-    summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
-    varies there only if most of them agree. Values that neither agree nor contradict each other, such as times in two
-    formats, say nothing. Pairs that share an identifier may differ in the words of texts.
+    summary, these pairs contradict each other in the field that distinguishes the siblings, so a field varies there
+    only if most of them agree, and else its values must be the same: in two formats, those of siblings hardly ever
+    contradict each other. Values that neither agree nor contradict each other say nothing about what varies. Pairs that
+    share an identifier may differ in the words of texts.
 
     Numbers and days that differ in less than OFTEN of the pairs over two sources are not what each source measures or
     sets itself: they are errors, or those of namesakes. Only errors are in pairs that share a value which no source
@@ -89,9 +92,10 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     contradicts = np.zeros(len(found.shared), bool)
     excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(common.identifier))
     in_error = pl.col("pair").is_in(np.flatnonzero(common.value))
+    within = ~pl.col("across") & pl.col("identical")
     sets = (
         (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0), OFTEN),
-        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY), 0.0),
+        (~relations.competing, found.identical, within, (VARYING, DISTINGUISHING), 0.0),
     )
     for among, anchors, earlier, bounds, often in sets:
         shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
@@ -104,7 +108,9 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         varying = pl.col("name").is_in(own.implode()) | (
             pl.col("name").is_in(seldom.implode()) & (in_error | pl.col("worded"))
         )
-        wrong = found.fields.filter(pl.col("contradicts") & ~excused & ~varying)
+        apart = counts.filter((pl.col("len") >= MIN_ANCHORS) & (share > bounds[1]))["name"]
+        unlike = pl.col("name").is_in(apart.implode()) & ~pl.col("same")
+        wrong = found.fields.filter((pl.col("contradicts") & ~excused & ~varying) | unlike)
         contradicts |= _flagged(wrong, len(contradicts)) & among
     return contradicts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -180,21 +181,35 @@ def test_errors_keep_nothing_apart(barcode: bool) -> None:
     assert (len(same), set(same)) == (PAIRS, {0})
 
 
-# --- one source, whose values cannot always be compared
+# --- one source, whose things share a text
 
 
-def test_values_that_cannot_be_compared_do_not_make_a_field_vary() -> None:
-    """Half of the pairs of one text have a code and a description; nearly all of the others contradict each other."""
-    chance, topics, differing = Random(5), [], set()
+def seated(seats: Callable[[int], tuple[str, str]]) -> dict[int, int]:
+    """Pairs of one text each, with a seat for both topics; the reason of each pair."""
+    chance, topics = Random(5), []
     for number in range(PAIRS):
         said = {
             name: " ".join("".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(words))
             for name, words in (("title", 3), ("summary", 6))
         }
-        others = ("B7", "B7") if number % 20 == 0 else ("B7", "C9" if number % 2 else "by the window on the left side")
-        differing |= {number} if others[1] == "C9" else set()
-        topics += [{"id": f"t{number:05}-{value}", **said, "fields": {"seat": others[value]}} for value in (0, 1)]
+        topics += [
+            {"id": f"t{number:05}-{place}", **said, "fields": {"seat": seat}}
+            for place, seat in enumerate(seats(number))
+        ]
     found = dedupe(topics)
     own = found.pairs.a // 2 == found.pairs.b // 2
-    reasons = dict(zip((found.pairs.a[own] // 2).tolist(), found.contradicts[own].tolist(), strict=True))
-    assert {reasons[number] for number in differing} == {REASONS.index("field")}
+    return dict(zip((found.pairs.a[own] // 2).tolist(), found.contradicts[own].tolist(), strict=True))
+
+
+def test_values_that_cannot_be_compared_do_not_make_a_field_vary() -> None:
+    """Half of the pairs have a code and a description; nearly all of the others contradict each other."""
+    described = "by the window on the left side"
+    reasons = seated(lambda number: ("B7", "B7" if number % 20 == 0 else "C9" if number % 2 else described))
+    assert {reasons[number] for number in range(PAIRS)} == {0, REASONS.index("field")}
+    assert {reasons[number] for number in range(PAIRS) if number % 20} == {REASONS.index("field")}
+
+
+@pytest.mark.parametrize(("every", "reason"), [(2, "field"), (4, "wording")])
+def test_a_field_varies_only_if_most_pairs_of_one_text_agree_in_it(every: int, reason: str) -> None:
+    reasons = seated(lambda number: ("B7", "B7" if number % every else "C9"))
+    assert {reasons[number] for number in range(0, PAIRS, every)} == {REASONS.index(reason)}
