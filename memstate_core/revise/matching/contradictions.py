@@ -25,9 +25,9 @@ SAME_SHARE = 0.5
 duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once, so
 that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
-"""Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
+"""Pairs that show whether a part varies among duplicates, and the shares of contradictions between which it does."""
 DISTINGUISHING = 0.35
-"""The share of contradictions among identical pairs from which a field distinguishes things of one text."""
+"""The share of contradictions among identical pairs beyond which a field distinguishes things of one text."""
 OFTEN = 0.25
 """The share of contradictions over two sources from which numbers of a field are each source's own."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
