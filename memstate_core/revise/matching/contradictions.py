@@ -17,7 +17,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.identifiers import InCommon
 from memstate_core.revise.matching.nearest import Floats, Ints
-from memstate_core.revise.matching.siblings import FAMILY, Signs
+from memstate_core.revise.matching.siblings import FAMILY, Signs, flagged
 from memstate_core.revise.matching.sources import SourceRelations
 
 SAME_SHARE = 0.5
@@ -60,7 +60,7 @@ def contradiction(
     excused = relations.competing & (found.code | found.stem)
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
-    differing = _flagged(found.fields.filter("contradicts"), len(pairs))
+    differing = flagged(found.fields.filter("contradicts"), len(pairs))
     field = (_contradicting_fields(found, relations, merged, common) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
     by_reason = (
@@ -111,7 +111,7 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         apart = counts.filter((pl.col("len") >= MIN_ANCHORS) & (share > bounds[1]))["name"]
         unlike = pl.col("name").is_in(apart.implode()) & ~pl.col("same")
         wrong = found.fields.filter((pl.col("contradicts") & ~excused & ~varying) | unlike)
-        contradicts |= _flagged(wrong, len(contradicts)) & among
+        contradicts |= flagged(wrong, len(contradicts)) & among
     return contradicts
 
 
@@ -121,17 +121,10 @@ def _unlike_summaries(found: Signs, alone: Flags) -> Flags:
     Two deals of one customer have one title, so it alone says little. What else may show that two topics are one, the
     fields, must agree in the pairs that show whether summaries vary.
     """
-    shown = alone & found.equal & ~_flagged(found.fields.filter("contradicts"), len(found.shared))
-    shown &= _flagged(found.fields, len(found.shared))
+    shown = alone & found.equal & ~flagged(found.fields.filter("contradicts"), len(found.shared))
+    shown &= flagged(found.fields, len(found.shared))
     share = float(found.unlike[shown].mean()) if shown.sum() >= MIN_ANCHORS else 0.0
     return np.zeros_like(found.unlike) if VARYING <= share <= MOSTLY else found.unlike
-
-
-def _flagged(rows: pl.DataFrame, pairs: int) -> Flags:
-    """Which pairs are in a column `pair` (pairs,)."""
-    flags = np.zeros(pairs, bool)
-    flags[rows["pair"].to_numpy()] = True
-    return flags
 
 
 def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
@@ -154,7 +147,7 @@ def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFr
     alike = pl.col("pairs") + pl.col("before").fill_null(0)
     expected = relations.across_by_within * (pl.col("apart") + 2 * pl.col("apart").sqrt())
     likely = across.join(before, on="parts", how="left").filter(expected > VARYING * alike)
-    return _flagged(likely, len(found.shared))
+    return flagged(likely, len(found.shared))
 
 
 def _contradicting_parts(found: Signs, some: Flags) -> pl.DataFrame:

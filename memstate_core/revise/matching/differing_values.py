@@ -10,6 +10,7 @@ numbers, and beside a date. Summaries do where both follow one template and diff
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,7 @@ from memstate_core.revise.matching.typed_values import other_number, unit
 from memstate_core.revise.matching.wording import differently_accented, in_place, negated, rearranged
 
 Flags = NDArray[np.bool_]
+Text = TypeVar("Text", pl.Expr, pl.Series)
 
 SHORT_VALUE = 4
 """Units of a field value up to which it names one thing, so that another value contradicts it."""
@@ -71,11 +73,16 @@ def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
     typed = pl.coalesce("dated", other_number())
     otherwise = pl.col("units") | pl.col("marked")
     contradicts = pl.coalesce(typed, "words") | otherwise
-    letters = [pl.col(text).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "") for text in ("text", "text_b")]
+    letters = [squeezed(pl.col(text)) for text in ("text", "text_b")]
     same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
     worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
     found = seen.select("pair", "name", "accents", contradicts=contradicts, worded=worded, same=same)
     return found.sort("pair", "name")
+
+
+def squeezed(text: Text) -> Text:
+    """A text's letters and digits, in lower case."""
+    return text.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
 
 
 def _contradicting_texts(
@@ -86,7 +93,7 @@ def _contradicting_texts(
     Short ones of which each has a number that the other lacks, or a word that the other neither has nor abbreviates;
     longer ones of the same words, of mostly numbers, or of which one alone is a date, of which each has a number that
     the other lacks, and statements of one template with other words; those of the same words in another order; and
-    those of which one denies. The same digits of a long number in other groups are one number.
+    those of which one denies. Long numbers, and codes, are the same in other groups.
 
     Args:
         texts: distinct values.
@@ -128,13 +135,13 @@ def _regrouped(texts: pl.Series, a: Ints, b: Ints) -> Flags:
 
     Those of a telephone are written in many ways, as are codes of models: `M8162/59` and `M816259`.
     """
-    letters = texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+    letters = squeezed(texts)
     digits = texts.str.replace_all(r"[^0-9]", "")
     code = letters.str.contains(r"\d") & letters.str.contains(r"\p{L}") & (letters.str.len_chars() >= LONG_CODE)
     groups = [(digits, digits.str.len_chars() >= LONG_NUMBER), (letters, code & ~texts.str.contains(r"\s"))]
     same = np.zeros(len(a), bool)
-    for squeezed, long in groups:
-        number, enough = squeezed.rank("dense").to_numpy(), (long & ~texts.str.contains(_DOTTED)).to_numpy()
+    for grouped, long in groups:
+        number, enough = grouped.rank("dense").to_numpy(), (long & ~texts.str.contains(_DOTTED)).to_numpy()
         same |= (number[a] == number[b]) & enough[a] & enough[b]
     return same
 

@@ -18,8 +18,8 @@ import polars as pl
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.differing_values import Flags
-from memstate_core.revise.matching.siblings import Signs
+from memstate_core.revise.matching.differing_values import Flags, squeezed
+from memstate_core.revise.matching.siblings import Signs, flagged
 from memstate_core.revise.matching.sources import Origins, SourceRelations
 
 MIN_SHARED = 30
@@ -61,14 +61,7 @@ def in_common(
     repeats = found.fields.filter("same", pl.col("pair").is_in(np.flatnonzero(relations.within)))
     names = _identifying(seen, repeats, merged, relations.across_by_within)
     identified = seen.filter(pl.col("name").is_in(names.implode()))
-    return InCommon(*(_flagged(rows["pair"].drop_nulls(), len(pairs)) for rows in (seen, identified)))
-
-
-def _flagged(places: pl.Series, pairs: int) -> Flags:
-    """Flags at some places (pairs,)."""
-    flags = np.zeros(pairs, bool)
-    flags[places.to_numpy()] = True
-    return flags
+    return InCommon(*(flagged(rows.drop_nulls("pair"), len(pairs)) for rows in (seen, identified)))
 
 
 def shared_values(corpus: Corpus, origins: Origins) -> pl.DataFrame:
@@ -79,7 +72,7 @@ def shared_values(corpus: Corpus, origins: Origins) -> pl.DataFrame:
     """
     if not origins.distinct.any():
         return pl.DataFrame(schema={"name": pl.String, "a": pl.Int64, "b": pl.Int64})
-    letters = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+    letters = squeezed(pl.col("text"))
     value = pl.coalesce(pl.format("d{}", pl.col("day").floor()), pl.format("n{}", "number"), pl.format("t{}", letters))
     rows = corpus.fields.select("name", pl.col("row").cast(pl.Int64), value=value).filter(pl.col("value") != "t")
     held = rows.join(corpus.sources.with_columns(pl.col("row").cast(pl.Int64)), on="row", how="left")

@@ -163,7 +163,7 @@ def _all_signs(
     order[order] = rearranged(corpus.titles, a[order], b[order])
     accents = differently_accented(corpus.titles, a, b) | summaries.accents
     accents[fields.filter("accents")["pair"].to_numpy()] = True
-    disagreeing = titled & summaries.same & _counted(fields, len(pairs)) & ~_counted(fields.filter("same"), len(pairs))
+    disagreeing = titled & summaries.same & flagged(fields, len(pairs)) & ~flagged(fields.filter("same"), len(pairs))
     flags = {
         "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.titles, a, b),
         "strict": ~same,
@@ -179,9 +179,9 @@ def _all_signs(
     return flags, fields
 
 
-def _counted(fields: pl.DataFrame, pairs: int) -> Flags:
-    """Which pairs have rows in a column `pair` (pairs,)."""
-    return np.asarray(np.bincount(fields["pair"].to_numpy(), minlength=pairs) > 0)
+def flagged(rows: pl.DataFrame, pairs: int) -> Flags:
+    """Which pairs are in a column `pair` (pairs,)."""
+    return np.asarray(np.bincount(rows["pair"].to_numpy(), minlength=pairs) > 0)
 
 
 def contradicted(values: pl.DataFrame, among: Flags) -> Floats:
