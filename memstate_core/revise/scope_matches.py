@@ -76,6 +76,7 @@ class ScopeMatches:
             "pairs": self.found.model.pairs,
             "match_rate": round(self.found.model.match_rate, 6),
             "sources_distinct": int(self.found.origins.distinct.sum()),
+            "field_names": dict(self.found.field_names),
             "weights": explained(self.found.model),
         }
         row = {

@@ -28,6 +28,8 @@ MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a part varies among duplicates, and the shares of contradictions between which it does."""
 DISTINGUISHING = 0.35
 """The share of contradictions among identical pairs beyond which a field distinguishes things of one text."""
+MOSTLY_SAME = 0.5
+"""The share of contradictions below which a field is mostly the same among duplicates."""
 OFTEN = 0.25
 """The share of contradictions over two sources from which numbers of a field are each source's own."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
@@ -87,7 +89,8 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
 
     Numbers and days that differ in less than OFTEN of the pairs over two sources are not what each source measures or
     sets itself: they are errors, or those of namesakes. Only errors are in pairs that share a value which no source
-    has twice. Words are spelt by each source in its own way.
+    has twice. Words are spelt by each source in its own way. Where all fields contradict each other, of which two are
+    mostly the same in these pairs, the title alone is no reason to take that for chance.
     """
     contradicts = np.zeros(len(found.shared), bool)
     excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(common.identifier))
@@ -110,7 +113,9 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         )
         apart = counts.filter((pl.col("len") >= MIN_ANCHORS) & (share > bounds[1]))["name"]
         unlike = pl.col("name").is_in(apart.implode()) & ~pl.col("same")
-        wrong = found.fields.filter((pl.col("contradicts") & ~excused & ~varying) | unlike)
+        mostly_same = pl.col("contradicts") & pl.col("name").is_in(counts.filter(share < MOSTLY_SAME)["name"].implode())
+        in_all = pl.col("contradicts").all().over("pair") & (mostly_same.sum().over("pair") >= 2)
+        wrong = found.fields.filter((pl.col("contradicts") & ~excused & (~varying | in_all)) | unlike)
         contradicts |= flagged(wrong, len(contradicts)) & among
     return contradicts
 
@@ -139,13 +144,13 @@ def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFr
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
-    parts = _contradicting_parts(found, found.equal & (relations.competing | relations.within))
-    within = relations.within[parts["pair"].to_numpy()]
+    parts = _contradicting_parts(found, found.equal & (relations.competing | relations.same))
+    within = relations.same[parts["pair"].to_numpy()]
     apart = parts.filter(within).group_by("parts").agg(apart=pl.len().cast(pl.Float64))
     before = _combined(merged.filter("across", "titled", "differs"), "merge").group_by("parts").agg(before=pl.len())
     across = parts.filter(~within).with_columns(pairs=pl.len().over("parts")).join(apart, on="parts")
     alike = pl.col("pairs") + pl.col("before").fill_null(0)
-    expected = relations.across_by_within * (pl.col("apart") + 2 * pl.col("apart").sqrt())
+    expected = relations.across_by_same * (pl.col("apart") + 2 * pl.col("apart").sqrt())
     likely = across.join(before, on="parts", how="left").filter(expected > VARYING * alike)
     return flagged(likely, len(found.shared))
 

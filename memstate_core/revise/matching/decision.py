@@ -2,9 +2,8 @@
 
 A pair is merged without further conditions if nothing differs, or if what both topics have in common besides the
 title singles them out among all pairs, unless different things agree in as much by chance (`coincidences`). Any other
-likely pair relies on the fit. The fit is believed as long as few likely pairs contradict each other: where the store's
-likely pairs often turn out to be siblings, some siblings have no visible contradiction, and the run abstains from
-merging by probability.
+likely pair relies on the fit, which has to be believed (`belief`): else the run abstains from merging by probability.
+Where sources without duplicates show that many likely pairs are siblings, only a code of their own makes topics one.
 """
 
 from __future__ import annotations
@@ -12,27 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_matrix
-from scipy.sparse.csgraph import connected_components
 
+from memstate_core.revise.matching.belief import belief
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.contradictions import BY_TITLE, BY_WORDING, MIN_ANCHORS
+from memstate_core.revise.matching.contradictions import BY_TITLE
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.decoys import Reals
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
+from memstate_core.revise.matching.links import components, witnesses
 from memstate_core.revise.matching.nearest import Ints, pair_products
 from memstate_core.revise.matching.siblings import Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 
-Reals = NDArray[np.float64]
-
 WITNESSES = 3
-"""Topics that a contradicted pair must both likely be the same as, without a contradiction, to count as likely."""
-MAX_CONTRADICTED = 0.1
-"""The share of likely links that contradict each other up to which the fit is believed. If a sibling without a
-visible contradiction is half as frequent as one with it, one in twenty of the other links is wrong there."""
+"""Topics that a contradicted pair must both likely be the same as, without a contradiction, to count as likely; one of
+a duplicate-free source suffices where the fit is believed of its pairs."""
 LIFT = float(np.log(9))
 """What identical topics add to the logit of a pair: even odds become 0.9."""
 
@@ -75,8 +70,9 @@ def decide(
     contradicts: Ints,
     pairs: Candidates,
     relations: SourceRelations,
-    probability: Reals,
+    scored: Scored,
     *,
+    probability: Reals,
     apart: Flags,
     namesakes: Flags,
     by_chance: Flags,
@@ -93,7 +89,8 @@ def decide(
         contradicts: which sign keeps each pair from a merge, 0 for none (pairs,).
         pairs: the pairs.
         relations: how their sources relate.
-        probability: of a match, lifted (pairs,).
+        scored: their scores, lifted.
+        probability: of a match, shifted where its threshold differs from `sure` (pairs,).
         apart: pairs that must not be one (pairs,).
         namesakes: pairs that may be namesakes, and so say nothing about duplicates (pairs,).
         by_chance: pairs that may agree by chance (`Coincidences.doubtful`) (pairs,).
@@ -103,61 +100,24 @@ def decide(
         sure: the probability from which a pair is merged.
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
-    component = _components(pairs, free & likely, len(corpus))
-    seen = ~free & likely & (contradicts != BY_WORDING)
-    share = _contradicted_share(component, pairs, free & likely, seen, earlier)
-    if not doubted:
-        share = max(0.0, share - _by_chance(found, free, relations.competing, namesakes, likely))
+    asked = free & likely & ~by_chance
     same = identical(found, contradicts, relations) & ~by_chance
-    fitted = free & likely & ~same & ~by_chance
-    singled_out = _singled_out(corpus, component, pairs, fitted)
-    believed = share <= MAX_CONTRADICTED and not refuted
-    held_back = (fitted & ~singled_out & (not believed)) | (likely & by_chance)
-    witnesses = _witnesses(pairs, free & likely, len(corpus))
-    joins = free | (witnesses >= WITNESSES)
-    limit = np.where(joins & (contradicts != BY_TITLE) & believed & ~by_chance, np.nextafter(sure, 0.0), 0.0)
-    starts = same | singled_out | (fitted & believed)
-    raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)
-    return Decision(np.where(starts, probability, np.minimum(raised, limit)), share, held_back)
-
-
-def _components(pairs: Candidates, linked: Flags, topics: int) -> Ints:
-    """The connected component of each topic (topics,)."""
-    links = coo_array((np.ones(linked.sum(), bool), (pairs.a[linked], pairs.b[linked])), shape=(topics, topics))
-    return np.asarray(connected_components(links, directed=False)[1], np.int64)
-
-
-def _witnesses(pairs: Candidates, linked: Flags, topics: int) -> Ints:
-    """How many topics are linked to both topics of each pair (pairs,)."""
-    a, b = pairs.a[linked], pairs.b[linked]
-    entries = np.ones(2 * len(a), np.float32), (np.concatenate([a, b]), np.concatenate([b, a]))
-    links = csr_matrix(entries, shape=(topics, topics))
-    return pair_products(links, links, pairs.a, pairs.b).round().astype(np.int64)
-
-
-def _contradicted_share(
-    component: Ints, pairs: Candidates, agreeing: Flags, contradicting: Flags, earlier: int
-) -> float:
-    """Links that join topics only by likely pairs that contradict each other, as a share of all links.
-
-    Links are those of a spanning forest, so that large groups and families count by their topics, not their pairs.
-    """
-    topics, groups = len(component), int(component.max(initial=-1)) + 1
-    families = int(_components(pairs, agreeing | contradicting, topics).max(initial=-1)) + 1
-    return (groups - families) / max(1, topics - families + earlier)
-
-
-def _by_chance(found: Signs, free: Flags, competing: Flags, namesakes: Flags, likely: Flags) -> float:
-    """The share of likely pairs that would contradict each other if all of them were duplicates.
-
-    Two sources state single fields differently. Pairs of duplicate-free sources with the same title, or a code of their
-    own, show how often: too seldom for a field that varies, but for all fields together as often as siblings might.
-    What may be namesakes shows nothing.
-    """
-    anchors = likely & competing & ~namesakes & (found.equal | found.code)
-    if anchors.sum() < MIN_ANCHORS:
-        return 0.0
-    return float(np.mean(~free[anchors]) * np.mean(competing[likely]))
+    judged = belief(
+        found, contradicts, pairs, relations, scored.weight,
+        likely=likely, asked=asked, settled=same | by_chance, namesakes=namesakes,
+        earlier=earlier, doubted=doubted, refuted=refuted, sure=sure,
+    )  # fmt: skip
+    component = components(pairs, free & likely, len(corpus))
+    singled_out = _singled_out(corpus, component, pairs, asked & ~same)
+    beyond_doubt = (same | singled_out) & (~judged.refuted | found.code)
+    starts = beyond_doubt | (asked & judged.believed)
+    held_back = likely & free & ~starts
+    seen = witnesses(pairs, free & likely, len(corpus))
+    joins = (free | (seen >= WITNESSES) | judged.vouched) & (contradicts != BY_TITLE) & judged.believed & ~by_chance
+    limit = np.where(joins, np.nextafter(sure, 0.0), 0.0)
+    raised = np.where(free & found.formatted & (seen > 0), np.maximum(probability, limit), probability)
+    decided = np.where(starts, probability, np.minimum(raised, limit))
+    return Decision(decided, judged.contradicted, np.asarray(held_back))
 
 
 def _singled_out(corpus: Corpus, component: Ints, pairs: Candidates, asked: Flags) -> Flags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
+from memstate_core.revise.matching.field_names import common_names, with_common_names
 from memstate_core.revise.matching.identifiers import in_common, shared_values
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import contradicted, signs
@@ -57,6 +58,7 @@ class Deduplicated:
         kinds: what kind of pair each is, its number in `answers.KINDS` (pairs,).
         reworded: pairs whose titles differ, but not in what they say besides (`Signs.reworded`) (pairs,).
         expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
+        field_names: the names that fields got here, by those that some sources call them (`common_names`).
     """
 
     pairs: Candidates
@@ -74,6 +76,7 @@ class Deduplicated:
     kinds: Ints
     reworded: NDArray[np.bool_]
     expected: NDArray[np.float64]
+    field_names: Mapping[str, str]
 
     @property
     def grouped(self) -> NDArray[np.bool_]:
@@ -107,6 +110,8 @@ def deduplicate(
         decisive: shifts the probabilities of pairs whose own threshold differs from `sure`.
         answers: of people about pairs of the corpus; none by default.
     """
+    names = common_names(corpus)
+    corpus = with_common_names(corpus, names)
     merged, said = earlier or EarlierMerges.none(len(corpus)), answers or Answers.none()
     pairs = nearest_neighbours(corpus)
     values = corpus.value_pairs(pairs.a, pairs.b)
@@ -155,7 +160,7 @@ def deduplicate(
         constraints.judged_different(corpus, pairs) & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
     )
     decision = decide(
-        corpus, found, contradicts, pairs, relations, decided,
+        corpus, found, contradicts, pairs, relations, scored, probability=decided,
         apart=apart, namesakes=namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
@@ -164,7 +169,7 @@ def deduplicate(
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
         pairs, compared, scored, same, chance, apart, contradicts,
-        decision, groups, model, origins, sure, kind, found.reworded, expected,
+        decision, groups, model, origins, sure, kind, found.reworded, expected, names,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags, squeezed
 from memstate_core.revise.matching.siblings import Signs, flagged
-from memstate_core.revise.matching.sources import Origins, SourceRelations
+from memstate_core.revise.matching.sources import Origins, SourceRelations, upper_bound
 
 MIN_SHARED = 30
 """Pairs with the same value from which on they show whether a field identifies things."""
@@ -90,7 +90,7 @@ def _identifying(
 ) -> pl.Series:
     """The fields of which a shared value is that of one thing.
 
-    The number of repeats within sources is raised by about two standard deviations of a Poisson count.
+    The number of repeats within sources counts with an upper bound.
 
     Args:
         shared: pairs over sources with the same value (columns name, differs; null where titles are too unlike to be
@@ -104,6 +104,6 @@ def _identifying(
     apart = repeats.group_by("name").agg(apart=pl.len().cast(pl.Float64))
     counts = shown.join(before, on="name", how="left").join(apart, on="name", how="left").fill_null(0)
     pairs = pl.col("pairs") + pl.col("before")
-    expected = across_by_within * (pl.col("apart") + 2 + 2 * (pl.col("apart") + 1).sqrt())
+    expected = across_by_within * upper_bound(pl.col("apart"))
     identifies = (pairs >= MIN_SHARED) & (pl.col("differing") <= DIFFERING * pairs) & (expected <= REPEATED * pairs)
     return counts.filter(identifies)["name"].sort()

@@ -77,16 +77,41 @@ class Origins:
             distinct=int(self.distinct.sum()),
             within=shared,
             across_by_within=self.across_by_within,
+            across_by_same=self.across_by_same,
+            opportunities=self.opportunities,
         )
 
     @property
-    def across_by_within(self) -> float:
-        """Pairs over two sources of which one at least is distinct, for each pair within one source; 0 without."""
-        sizes = np.asarray(self.member.sum(axis=0)).ravel()
+    def opportunities(self) -> float:
+        """Topics, counted once for each other source they may have a counterpart in; one of both is distinct."""
+        sizes, others = self._sizes, int((~self.distinct).sum())
+        return float(sizes.sum() * (len(sizes) - 1) - sizes[~self.distinct].sum() * (others - 1))
+
+    @property
+    def across(self) -> float:
+        """How many pairs over two sources there are of which one at least is distinct."""
+        sizes = self._sizes
         others = sizes[~self.distinct]
+        return float((sizes.sum() ** 2 - (sizes**2).sum() - others.sum() ** 2 + (others**2).sum()) / 2)
+
+    @property
+    def across_by_within(self) -> float:
+        """These pairs for each pair within one source; 0 without."""
+        return self._across_by(self._sizes)
+
+    @property
+    def across_by_same(self) -> float:
+        """These pairs for each pair within a distinct source; 0 without."""
+        return self._across_by(self._sizes[self.distinct])
+
+    @property
+    def _sizes(self) -> NDArray[np.float64]:
+        """How many topics each source has (sources,)."""
+        return np.asarray(self.member.sum(axis=0), np.float64).ravel()
+
+    def _across_by(self, sizes: NDArray[np.float64]) -> float:
         within = float((sizes * (sizes - 1)).sum() / 2)
-        across = (sizes.sum() ** 2 - (sizes**2).sum() - others.sum() ** 2 + (others**2).sum()) / 2
-        return float(across / within) if within > 0 else 0.0
+        return self.across / within if within > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -103,6 +128,8 @@ class SourceRelations:
         within: both have evidence from one source (pairs,).
         across_by_within: how many pairs over two sources of which one at least is distinct there are in all, for each
             pair within one source.
+        across_by_same: the same for each pair within a distinct source.
+        opportunities: how often a topic may have a counterpart in another source, of which one at least is distinct.
     """
 
     same: NDArray[np.bool_]
@@ -113,6 +140,8 @@ class SourceRelations:
     distinct: int
     within: NDArray[np.bool_]
     across_by_within: float
+    across_by_same: float
+    opportunities: float
 
     @property
     def competing(self) -> NDArray[np.bool_]:
@@ -257,17 +286,17 @@ def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame
     counted = pl.concat([_counted(ranked, party_of) for ranked in best])
     counts = counted.join(_chances(corpus, member, party_of), on="party")
     expected = pl.col("depth") * pl.col("chance")
-    upper = (_upper(pl.col("count")) / expected).min()
-    decidable = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
+    upper = (upper_bound(pl.col("count")) / expected).min()
+    decidable = (upper_bound(pl.lit(0)) / expected).min() < MAX_SHARE
     judged = counts.group_by("party").agg(share=upper, decidable=decidable).filter("decidable")
     shares = np.full(len(party_of) + 1, np.nan)
     shares[judged["party"].to_numpy()] = judged["share"].to_numpy()
     return shares
 
 
-def _upper(count: pl.Expr) -> pl.Expr:
+def upper_bound(count: Any) -> Any:
     """An upper bound of the mean of what was counted once: about two standard deviations of a Poisson count."""
-    return count + 2 + 2 * (count + 1).sqrt()
+    return count + 2 + 2 * (count + 1) ** 0.5
 
 
 def _counted(ranked: pl.DataFrame, party_of: Ints) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.contradictions import contradiction
 from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
+from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.identifiers import InCommon
 from memstate_core.revise.matching.siblings import signs
 from memstate_core.revise.matching.sources import Origins
@@ -42,8 +43,9 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     nothing = np.zeros(len(pairs), bool)
     common = InCommon(nothing, nothing)
     contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), namesakes=nothing, common=common)
+    scored = Scored(np.log(likely / (1 - likely)), likely)
     result = decide(
-        of, found, contradicts, pairs, relations, likely,
+        of, found, contradicts, pairs, relations, scored, probability=likely,
         apart=nothing, namesakes=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,
     )  # fmt: skip
     return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}

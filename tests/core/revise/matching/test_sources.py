@@ -179,6 +179,7 @@ def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
     assert relations.same.tolist() == [True, False, False, False, False, False]
     assert relations.competing.tolist() == [False, True, False, True, False, False]
     assert (relations.within.tolist(), relations.across_by_within) == ([True, *[False] * 5], 2)
+    assert (relations.across_by_same, relations.opportunities) == (2, 3)
     one = Origins(member, np.array([0.1, 0.9])).relations(every_pair(of))
     assert one.same.tolist() == [True, False, False, False, False, False]
     assert one.b_competes.tolist() == [False, True, False, True, False, False]
@@ -200,6 +201,9 @@ def test_pairs_over_sources_are_counted_against_those_within_one() -> None:
     found = Origins(member, np.where(distinct, 0.1, 0.9)).relations(pairs)
     assert found.across_by_within == pytest.approx(found.competing.sum() / found.within.sum())
     assert found.within.sum() == 6 + 3 + 10
+    assert found.across_by_same == pytest.approx(found.competing.sum() / found.same.sum())
+    assert found.same.sum() == 6
+    assert found.opportunities == 4 + 4 + 3 + 5, "the topics of the distinct source twice, each other one once"
 
 
 def test_a_topic_of_two_sources_is_of_both() -> None:
