@@ -87,8 +87,9 @@ def belief(
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, competing, namesakes, likely))
     linked = (likely | relations.same) & (contradicts != BY_TITLE) & ~settled
-    hidden = hidden_siblings(pairs, relations, weight, found.fields, linked, sure=sure)
-    siblings = competing & (hidden.expected > MOST_HIDDEN * (asked & competing).sum())
+    matches = int((asked & competing).sum())
+    hidden = hidden_siblings(pairs, relations, weight, found.fields, linked, matches=matches, sure=sure)
+    siblings = competing & (hidden.expected > MOST_HIDDEN * matches)
     few = hidden.at_most <= MAX_HIDDEN * (asked & ~settled & competing).sum()
     shown = competing & few & (share <= MOST_CONTRADICTED) & (not refuted)
     vouched = (witnesses(pairs, free & likely & shown, topics) > 0) & ~competing & ~relations.same

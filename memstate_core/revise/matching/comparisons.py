@@ -132,23 +132,26 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
 def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], topics: int) -> Compared:
     """Adds the comparison `rank`: 2 when both topics are each other's nearest, 1 when one is, 0 otherwise.
 
+    Pairs that cannot be matches are ranked among themselves, as if the others were not there: they are decoys.
+
     Args:
         compared: agreement levels.
         pairs: the same pairs.
-        eligible: pairs that can be matches at all; only they are ranked (pairs,).
+        eligible: pairs that can be matches at all (pairs,).
         topics: how many topics there are.
     """
-    score = np.where(eligible, compared.rankings[0], -np.inf)
-    best = np.full(topics, -np.inf)
-    for end in (pairs.a, pairs.b):
-        np.maximum.at(best, end, score)
-    rows = np.flatnonzero(eligible)
-    level = (score >= best[pairs.a]).astype(np.int64) + (score >= best[pairs.b])
+    level = np.zeros(len(pairs), np.int64)
+    for among in (eligible, ~eligible):
+        score, best = np.where(among, compared.rankings[0], -np.inf), np.full(topics, -np.inf)
+        for end in (pairs.a, pairs.b):
+            np.maximum.at(best, end, score)
+        level += among * ((score >= best[pairs.a]).astype(np.int64) + (score >= best[pairs.b]))
+    rank = compared.names.index("rank")
     return replace(
         compared,
-        pair=np.concatenate([compared.pair, rows]),
-        comparison=np.concatenate([compared.comparison, np.full(len(rows), compared.names.index("rank"))]),
-        level=np.concatenate([compared.level, level[rows]]),
+        pair=np.concatenate([compared.pair, np.arange(len(pairs))]),
+        comparison=np.concatenate([compared.comparison, np.full(len(pairs), rank)]),
+        level=np.concatenate([compared.level, level]),
     )
 
 

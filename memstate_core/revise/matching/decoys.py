@@ -41,7 +41,14 @@ class HiddenSiblings:
 
 
 def hidden_siblings(
-    pairs: Candidates, relations: SourceRelations, weight: Reals, fields: pl.DataFrame, linked: Flags, *, sure: float
+    pairs: Candidates,
+    relations: SourceRelations,
+    weight: Reals,
+    fields: pl.DataFrame,
+    linked: Flags,
+    *,
+    matches: int,
+    sure: float,
 ) -> HiddenSiblings:
     """Estimates hidden siblings from the pairs within duplicate-free sources.
 
@@ -52,12 +59,13 @@ def hidden_siblings(
         fields: fields of which both topics have a value (columns as of `Signs.fields`).
         linked: pairs whose titles do not contradict each other, and which are likely, or within a source without
             duplicates (pairs,).
+        matches: how many pairs over sources are taken for the same in all.
         sure: the probability from which a pair is likely.
     """
     decoys = relations.same & linked & (_rivalled(pairs, np.exp(weight) * relations.same) >= sure)
     across = relations.competing & linked
     hidden = _unseen(fields, decoys, across).sum()
-    matched = min(1.0, 2 * across.sum() / max(1.0, relations.opportunities))
+    matched = min(1.0, 2 * matches / max(1.0, relations.opportunities))
     each = relations.across_by_same * (1 - matched) ** 2
     return HiddenSiblings(float(hidden * each), float(upper_bound(hidden) * each))
 

@@ -139,7 +139,8 @@ class Scorer:
         is_text = np.isin(compared.names, TEXT)[compared.comparison]
         self._parts = [(rows, compared.pair[rows]) for rows in (np.flatnonzero(is_text), np.flatnonzero(~is_text))]
         self._competing = bool(relations.competing.any())
-        self._bound = np.where(relations.competing, np.inf, ceiling(compared.surprise, compared.same_title))
+        bound = ceiling(compared.surprise, compared.same_title)
+        self._bound = np.where(relations.competing | relations.same, np.inf, bound)
 
     def scored(self, rate: float, added: Reals) -> Scored:
         """The scores.

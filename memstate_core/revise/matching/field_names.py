@@ -53,9 +53,9 @@ def common_names(corpus: Corpus) -> dict[str, str]:
     values = _paired_values(corpus, possible)
     random = values.with_columns(pl.col(_OTHER).reverse().over("name"))
     shares = _agreement(corpus, values).join(_agreement(corpus, random), on="name", suffix="_random")
-    share, chance = pl.col("share"), pl.col("share_random")
-    rated = shares.with_columns(kappa=(share - chance) / (1 - chance)).join(possible, on="name")
-    found = rated.filter((pl.col("len") >= MIN_PAIRS) & (pl.col("kappa") >= AGREEING))
+    beyond, room = pl.col("share") - pl.col("share_random"), 1 - pl.col("share_random")
+    enough = (pl.col("len") >= MIN_PAIRS) & (beyond > AGREEING * room)
+    found = shares.filter(enough).with_columns(kappa=beyond / room).join(possible, on="name")
     return _grouped(found.sort(pl.col("kappa"), "name", descending=[True, False]), used)
 
 

@@ -229,6 +229,6 @@ def test_rank_says_whether_each_is_the_others_nearest() -> None:
     assert ranks(of, [True] * 3) == {0: 2, 1: 1, 2: 1}
 
 
-def test_pairs_that_cannot_be_matches_are_not_ranked_and_do_not_stand_in_the_way() -> None:
+def test_pairs_that_cannot_be_matches_are_ranked_among_themselves_and_do_not_stand_in_the_way() -> None:
     of = corpus([{"title": "Acme renewal 7"}, {"title": "Acme renewal 7"}, {"title": "Acme renewal"}])
-    assert ranks(of, [False, True, False]) == {1: 2}
+    assert ranks(of, [False, True, False]) == {0: 2, 1: 2, 2: 1}

@@ -134,8 +134,11 @@ def test_a_topic_that_lacks_the_field_joins_no_siblings(deals: int) -> None:
     assert all(groups[one] != groups[other] for one, other in combinations(range(deals), 2))
 
 
-def guides(differing: range) -> list[Topic]:
-    """Restaurants in two guides, every fourth with a longer title in the second; some differ in one of three fields."""
+def guides(differing: range, siblings: int = 0) -> list[Topic]:
+    """Restaurants in two guides, every fourth with a longer title in the second; some differ in one of three fields.
+
+    The first has pairs of siblings besides, of which one has the longer title.
+    """
     chance, topics = Random(7), list[Topic]()
 
     def word() -> str:
@@ -148,19 +151,27 @@ def guides(differing: range) -> list[Topic]:
         changed = {[*fields][number % 3]: word()} if number in differing else {}
         topics.append({"title": title, "sources": ["fork"], "fields": fields})
         topics.append({"title": title + more, "sources": ["spoon"], "fields": fields | changed})
+    for _ in range(siblings):
+        title, fields = f"{word()} {word()}", {name: chance.choice(values) for name, values in known.items()}
+        topics += [{"title": name, "sources": ["fork"], "fields": fields} for name in (title, f"{title} {word()}")]
     return topics
 
 
 @pytest.mark.parametrize(
-    ("differing", "contradicted", "held_back"),
-    [(range(0), 0.0, 0), (range(1, 80, 7), 0.0, 0), (range(0, 80, 8), 0.125, 10)],
-    ids=["nowhere", "anywhere", "where titles differ"],
+    ("differing", "siblings", "contradicted", "held_back"),
+    [
+        (range(0), 0, 0.0, 0),
+        (range(1, 80, 7), 0, 0.0, 0),
+        (range(0, 80, 8), 40, 0.125, 10),
+        (range(0, 80, 8), 0, 0.125, 0),
+    ],
+    ids=["nowhere", "anywhere", "where titles differ", "where titles differ, but a guide has no siblings"],
 )
 def test_fields_that_differ_where_titles_are_the_same_say_nothing_of_siblings(
-    differing: range, contradicted: float, held_back: int
+    differing: range, siblings: int, contradicted: float, held_back: int
 ) -> None:
     """One field or another differs in a seventh of the pairs; each for itself in too few to vary."""
-    found = dedupe(guides(differing))
+    found = dedupe(guides(differing, siblings))
     assert found.decision.contradicted == pytest.approx(contradicted, abs=0.03)
     assert found.decision.held_back.sum() == held_back
     same = found.pairs.a[found.grouped] // 2 == found.pairs.b[found.grouped] // 2
@@ -169,7 +180,7 @@ def test_fields_that_differ_where_titles_are_the_same_say_nothing_of_siblings(
 
 
 def test_a_pair_judged_different_that_the_fit_would_merge_ends_the_deduction_for_chance() -> None:
-    topics = guides(range(1, 80, 7))
+    topics = guides(range(1, 80, 7), siblings=40)
     before = dedupe(topics)
     row = np.flatnonzero(before.grouped & ~before.identical)[0]
     verdict = judged(f"t{before.pairs.a[row]:05}", f"t{before.pairs.b[row]:05}", "different")
