@@ -77,7 +77,8 @@ def belief(
         asked: those that would be merged (pairs,).
         settled: pairs that do not rely on the fit, since they are identical or may agree by chance (pairs,).
         namesakes: pairs that may be namesakes, and so say nothing about duplicates (pairs,).
-        earlier: merges in force that runs made by themselves; each was a link without a contradiction.
+        earlier: merges in force that runs made by themselves; each was a link without a contradiction, of topics that
+            have a counterpart.
         doubted: whether people judged a pair different that the fit would merge: no contradiction is chance then.
         refuted: whether people's answers refute the fit.
         sure: the probability from which a pair is likely.
@@ -87,14 +88,14 @@ def belief(
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, competing, namesakes, likely))
     linked = (likely | relations.same) & (contradicts != BY_TITLE) & ~settled
-    matches = int((asked & competing).sum())
+    matches, fitted = (int((some & competing).sum()) + earlier for some in (asked, asked & ~settled))
     hidden = hidden_siblings(pairs, relations, weight, found.fields, linked, matches=matches, sure=sure)
     siblings = competing & (hidden.expected > MOST_HIDDEN * matches)
-    few = hidden.at_most <= MAX_HIDDEN * (asked & ~settled & competing).sum()
+    few = hidden.at_most <= MAX_HIDDEN * fitted
     shown = competing & few & (share <= MOST_CONTRADICTED) & (not refuted)
     vouched = (witnesses(pairs, free & likely & shown, topics) > 0) & ~competing & ~relations.same
     trusted = (share <= MAX_CONTRADICTED) & (not refuted) & ~siblings
-    return Belief(share, np.asarray(trusted | shown | vouched), np.asarray(vouched), np.asarray(siblings))
+    return Belief(share, np.asarray(trusted | shown), np.asarray(vouched), np.asarray(siblings))
 
 
 def _contradicted_share(pairs: Candidates, agreeing: Flags, contradicting: Flags, earlier: int, topics: int) -> float:

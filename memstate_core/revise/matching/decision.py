@@ -113,7 +113,8 @@ def decide(
     starts = beyond_doubt | (asked & judged.believed)
     held_back = likely & free & ~starts
     seen = witnesses(pairs, free & likely, len(corpus))
-    joins = (free | (seen >= WITNESSES) | judged.vouched) & (contradicts != BY_TITLE) & judged.believed & ~by_chance
+    joins = ((free | (seen >= WITNESSES)) & judged.believed) | judged.vouched
+    joins &= (contradicts != BY_TITLE) & ~by_chance
     limit = np.where(joins, np.nextafter(sure, 0.0), 0.0)
     raised = np.where(free & found.formatted & (seen > 0), np.maximum(probability, limit), probability)
     decided = np.where(starts, probability, np.minimum(raised, limit))

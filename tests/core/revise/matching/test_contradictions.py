@@ -213,3 +213,29 @@ def test_values_that_cannot_be_compared_do_not_make_a_field_vary() -> None:
 def test_a_field_varies_only_if_most_pairs_of_one_text_agree_in_it(every: int, reason: str) -> None:
     reasons = seated(lambda number: ("B7", "B7" if number % every else "C9"))
     assert {reasons[number] for number in range(0, PAIRS, every)} == {REASONS.index(reason)}
+
+
+# --- two registers, with towns and streets of their own
+
+
+def offices() -> list[dict[str, Any]]:
+    """Firms of two registers: every eighth moved to another town, every fifth is another one of its name elsewhere."""
+    chance = Random(6)
+    stock = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(400)]
+    topics = []
+    for number in range(PAIRS):
+        title, street, town = " ".join(chance.sample(stock, 2)), chance.choice(stock), chance.choice(stock)
+        fields = {"street": street, "town": town}
+        other = number % 5 == 0
+        there = {"street": chance.choice(stock), "town": chance.choice(stock)} if other else fields
+        there |= {"town": chance.choice(stock)} if number % 8 == 0 else {}
+        for register, said, thing in (("north", fields, number), ("south", there, -number - 1 if other else number)):
+            topics.append({"title": title, "sources": [register], "fields": said, "thing": thing})
+    return [{"id": f"t{number:05}", **topic} for number, topic in enumerate(topics)]
+
+
+def test_where_all_fields_contradict_each_other_the_title_alone_makes_no_duplicate() -> None:
+    topics = offices()
+    same, different = across(dedupe(topics), topics)
+    assert {REASONS[reason] for reason in same} == {""}
+    assert {REASONS[reason] for reason in different} == {"field"}
