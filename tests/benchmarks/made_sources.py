@@ -8,6 +8,8 @@
 - `books`: two shops with editions that share a title, and prices of their own.
 - `products`: two shops with variants of one product, which some titles leave to the number of the model.
 - `events`: two calendars with series of events, which write times in three ways, and repeat some events.
+- `papers`: a clean list beside a scraped source, which repeats itself with errors (`made_catalogues`).
+- `databases`: two databases of films with names of their own for all fields (`made_catalogues`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from made_catalogues import databases, papers
 from packaged_records import Record, write
 
 Thing = dict[str, Any]
@@ -210,6 +213,8 @@ KINDS: dict[str, Callable[[Random], Iterator[Record]]] = {
     "books": books,
     "products": products,
     "events": events,
+    "papers": lambda chance: papers(chance, Names(chance)),
+    "databases": lambda chance: databases(chance, Names(chance)),
 }
 
 
