@@ -1,4 +1,7 @@
-"""Two more kinds for `made_sources.py`: a scraped source beside a clean one, and registers with their own names of fields."""
+"""Two more kinds for `made_sources.py`: a scraped source beside a clean one, and two databases with their own names.
+
+Both write what its other kinds do: records of several sources, of which some are of one thing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _VENUES = {
 
 
 def papers(chance: Random, names: Callable[..., str], count: int = 1300) -> Iterator[Record]:
-    """A clean list with two papers in three, and up to four scraped entries of each; a column has one title each year."""
+    """A clean list with two papers in three, up to four scraped entries of each; columns have one title for years."""
     people = [names(2) for _ in range(500)]
     columns = [(names(3), chance.choice(people)) for _ in range(12)]
     for number in range(count):
@@ -28,8 +31,7 @@ def papers(chance: Random, names: Callable[..., str], count: int = 1300) -> Iter
         if chance.random() < 0.65:
             yield f"list-{number}", str(number), title, known["authors"], known, "list"
         for entry in range(chance.choice((0, 1, 1, 2, 3, 4))):
-            scraped = _scraped(title, authors, venue, year, chance)
-            shown, fields = scraped
+            shown, fields = _scraped(title, authors, venue, year, chance)
             yield f"web-{number}-{entry}", str(number), shown, fields["authors"], fields, "web"
 
 
@@ -39,7 +41,7 @@ def _scraped(title: str, authors: list[str], venue: str, year: int, chance: Rand
     shown = initials if chance.random() < 0.7 else [*initials[:1], "et al"] if len(authors) > 1 else authors
     words = title.split()
     if chance.random() < 0.12:
-        words = words[: max(3, len(words) - 2)] + ["..."]
+        words = [*words[: max(3, len(words) - 2)], "..."]
     if chance.random() < 0.15:
         place = chance.randrange(len(words))
         words[place] = words[place].replace("l", "1").replace("o", "0")
@@ -58,7 +60,7 @@ _NAMES = {
 
 
 def databases(chance: Random, names: Callable[..., str], count: int = 1100) -> Iterator[Record]:
-    """Two databases of films that share half, with names of their own for all fields; one film in six has a used title."""
+    """Two databases that share half of their films and no name of a field; one film in six has a title of another."""
     people, countries = [names(2) for _ in range(400)], [names(1) for _ in range(12)]
     titles: list[str] = []
     for number in range(count):

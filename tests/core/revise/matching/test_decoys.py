@@ -126,3 +126,29 @@ def test_the_same_errors_are_held_against_the_fit_where_clean_sources_show_sibli
 
 def test_nothing_over_sources_is_merged_where_clean_sources_show_more_siblings_than_pairs() -> None:
     assert merged(registers(120, things=80)) == (0, 0, 70)
+
+
+def people(dated: bool) -> list[Topic]:
+    """Two registers that share a third of their people; names and towns recur, dates of birth do not.
+
+    Args:
+        dated: whether the second register states dates of birth.
+    """
+    chance, topics = Random(8), list[Topic]()
+    sounds = ["".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3)) for _ in range(60)]
+    for thing in range(900):
+        name = f"{chance.choice(sounds[:30])} {chance.choice(sounds[30:])}"
+        fields = {"town": chance.choice(sounds[:4])}
+        born = {"born": f"{chance.randrange(1930, 2005)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"}
+        for source, said in (("one", fields | born), ("two", fields | born if dated else fields)):
+            if thing % 3 == 0 or source == ("one", "two")[thing % 3 - 1]:
+                own = {"id": f"{'ab'[source == 'two']}{thing:05}", "sources": [source]}
+                topics.append({"title": name, "fields": said} | own)
+    return topics
+
+
+@pytest.mark.parametrize(("dated", "least"), [(True, 290), (False, 0)], ids=["dated", "undated"])
+def test_namesakes_within_registers_show_those_that_nothing_distinguishes_over_two(dated: bool, least: int) -> None:
+    found, false, _ = merged(people(dated))
+    assert false <= 0.05 * found
+    assert found >= least
