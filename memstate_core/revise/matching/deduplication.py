@@ -58,7 +58,7 @@ class Deduplicated:
         kinds: what kind of pair each is, its number in `answers.KINDS` (pairs,).
         reworded: pairs whose titles differ, but not in what they say besides (`Signs.reworded`) (pairs,).
         expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
-        field_names: the names that fields got here, by those that some sources call them (`common_names`).
+        field_names: the names under which fields were compared, by the other names that sources have for them.
     """
 
     pairs: Candidates
