@@ -23,8 +23,8 @@ MIN_PAIRS, AGREEING = 30, 0.2
 """Values under two names that show whether they are those of one field, and the agreement beyond chance that does."""
 PART = 0.25
 """The share of the words of a value that the other has at least, if it has no others; a city of an address is less."""
-MOST_PAIRS = 20_000
-"""Pairs of topics with one title that are compared; of more, evenly spaced ones."""
+MOST_VALUES = 200_000
+"""Pairs of values that are compared; of more, those of evenly spaced pairs of topics."""
 _OTHER = ("value_b", "text_b", "number_b", "day_b")
 
 
@@ -60,9 +60,9 @@ def common_names(corpus: Corpus) -> dict[str, str]:
 
 
 def _names_by_source(corpus: Corpus) -> pl.DataFrame:
-    """Which source uses which names, by topics of one source (columns name, source)."""
+    """Which source uses which names, by topics of one source (columns name, source), without names of few values."""
     single = corpus.sources.filter(pl.len().over("row") == 1).with_columns(pl.col("row").cast(pl.Int64))
-    fields = corpus.fields.select("name", pl.col("row").cast(pl.Int64))
+    fields = corpus.fields.select("name", pl.col("row").cast(pl.Int64)).filter(pl.len().over("name") >= MIN_PAIRS)
     return fields.join(single, on="row").select("name", "source").unique().sort("name", "source")
 
 
@@ -82,12 +82,13 @@ def _paired_values(corpus: Corpus, possible: pl.DataFrame) -> pl.DataFrame:
         Columns name (of both), value (its row in `fields`), text, number, day, and these again with `_b`; sorted.
     """
     sample = sampled(corpus.title_code)
-    every = pl.DataFrame({"a": sample.a, "b": sample.b}, schema={"a": pl.Int64, "b": pl.Int64})
-    pairs = every.gather_every(1 + every.height // MOST_PAIRS)
+    pairs = pl.DataFrame({"a": sample.a, "b": sample.b}, schema={"a": pl.Int64, "b": pl.Int64})
     sources = corpus.sources.with_columns(pl.col("row").cast(pl.Int64))
     shared = pairs.join(sources.rename({"row": "a"}), on="a").join(sources.rename({"row": "b"}), on=["b", "source"])
     merged = sources.filter(pl.len().over("row") > 1).select(a="row", b="row").unique().sort("a")
-    ends = pl.concat([pairs.join(shared, on=["a", "b"], how="anti"), merged])
+    every = pl.concat([pairs.join(shared, on=["a", "b"], how="anti", maintain_order="left"), merged])
+    fields_each = corpus.fields.height / len(corpus)
+    ends = every.gather_every(1 + int(every.height * fields_each**2 / MOST_VALUES))
     values = corpus.fields.with_row_index("value").with_columns(pl.col("value", "row").cast(pl.Int64))
     one, other = (values.rename({"row": end, "name": name}) for end, name in (("a", "one"), ("b", "other")))
     ordered = pl.concat([ends, ends.select(a="b", b="a")]).unique()
