@@ -20,6 +20,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.matching.field_names import with_common_names
 from memstate_core.revise.matching.siblings import FAMILY
 from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.reliability import band
@@ -208,9 +209,10 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
 
 
 def _readings(corpus: Corpus, found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
-    """The readings of the pairs in the merge band (columns row, reading)."""
+    """The readings of the pairs in the merge band, with the names under which fields were compared (row, reading)."""
     merged = kept[found.grouped[kept]]
-    read = readings(corpus, found.pairs.a[merged], found.pairs.b[merged], found.groups)
+    named = with_common_names(corpus, found.field_names)
+    read = readings(named, found.pairs.a[merged], found.pairs.b[merged], found.groups)
     return read.select("reading", row=pl.Series(merged).gather(read["pair"]))
 
 

@@ -5,7 +5,7 @@ differ more, if they share a code that no other topic has, or one adds letters t
 
 Two sources have their own vocabularies and prices, so what differs there may vary, as their pairs with one title show.
 Some of these pairs are namesakes: two things with one title, such as packs of one product. As many of those are to be
-expected over two sources as within one, by the sizes of the sources, and those within one are seen.
+expected over two sources as within a duplicate-free one, by the sizes of the sources, and those within it are seen.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ def _unlike_summaries(found: Signs, alone: Flags) -> Flags:
 
 
 def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
-    """Pairs with one title over two sources that differ in what distinguishes namesakes of one source (pairs,).
+    """Pairs with one title over two sources that differ in what distinguishes namesakes in a clean one (pairs,).
 
     Of the pairs that contradict each other in the same parts, those that were merged included, as many are namesakes as
-    those within one source let expect; about two standard deviations of a Poisson count are added. From a share of
-    VARYING on, none of them counts as a duplicate.
+    those within duplicate-free sources let expect; about two standard deviations of a Poisson count are added. From a
+    share of VARYING on, none of them counts as a duplicate.
 
     Args:
         found: signs of the pairs.

@@ -295,7 +295,11 @@ def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame
 
 
 def upper_bound(count: Any) -> Any:
-    """An upper bound of the mean of what was counted once: about two standard deviations of a Poisson count."""
+    """An upper bound of the mean of what was counted once: about two standard deviations of a Poisson count.
+
+    Args:
+        count: a number or an expression, of whose kind the bound is.
+    """
     return count + 2 + 2 * (count + 1) ** 0.5
 
 

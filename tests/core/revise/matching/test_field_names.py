@@ -5,9 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memstate_core.revise.matching.field_names import MIN_PAIRS, common_names, with_common_names
+from memstate_core.revise.scope_matches import ScopeMatches
 from tests.core.revise.matching.corpora import corpus, dedupe
 
 Topic = dict[str, Any]
@@ -103,3 +105,13 @@ def test_remakes_stay_apart_whatever_sources_call_their_fields() -> None:
     ends = [(found.pairs.a[found.grouped], found.pairs.b[found.grouped]) for found in (own, same)]
     merged = [set(zip(*each, strict=True)) for each in ends]
     assert merged[0] == merged[1] == {(2 * thing, 2 * thing + 1) for thing in range(60)}
+
+
+def test_the_readings_of_merges_have_fields_of_two_names() -> None:
+    topics = films()
+    found = dedupe(topics)
+    sure, doubtful = (np.full(len(found.pairs), bound) for bound in (0.9, 0.2))
+    read = ScopeMatches("user:aya", corpus(topics), found, sure, doubtful).pairs["reading"].drop_nulls().struct.unnest()
+    agreed = ("title", "field:city", "field:directed_by", "field:released")
+    assert {tuple(each) for each in read["agree"]} == {agreed}
+    assert read["only"].list.len().sum() == 0
