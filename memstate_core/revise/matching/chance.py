@@ -39,39 +39,43 @@ class Chance:
     Attributes:
         shares: the logarithm of the share of pairs that agree in each part (columns name, log).
         dependence: the logarithm of how much more often all parts agree than their shares say.
-        surprise: for pairs of different things, nats by which it would be surprising to find one that agrees in all
-            parts among the topics with its title (different,).
+        agreement: for pairs of different things, the logarithm of the share of pairs that agree in all parts which the
+            two have (different,).
+        topics: positions of one of the two (different,).
         expected: how many pairs that agree in all parts each of them stands for (different,).
         namesakes: the share of pairs of different things, of those with the same title and parts in common.
     """
 
     shares: pl.DataFrame
     dependence: float
-    surprise: Reals
+    agreement: Reals
+    topics: Ints
     expected: Reals
     namesakes: float
 
-    def expected_from(self, surprise: Reals) -> Reals:
-        """How many pairs agree by chance that are at least as surprising as each of some (pairs,)."""
-        order = np.argsort(-self.surprise, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(self.expected[order])])
-        return np.asarray(sums[np.searchsorted(-self.surprise[order], -surprise, "right")])
+    def expected_from(self, surprise: Reals, common: Reals) -> Reals:
+        """How many pairs agree by chance that are at least as surprising as each of some (pairs,).
 
-    def surprise_of(self, agreed: pl.DataFrame, count: int, peers: Reals) -> Reals:
-        """Nats by which it is surprising to find pairs that agree among the topics with their title (pairs,).
+        Args:
+            surprise: nats by which it is surprising to find each pair (pairs,).
+            common: the logarithm of how common the title of each topic is (topics,).
+        """
+        own = self.agreement + common[self.topics]
+        order = np.argsort(own, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(self.expected[order])])
+        return np.asarray(sums[np.searchsorted(own[order], -surprise, "right")])
+
+    def agreement_of(self, agreed: pl.DataFrame, count: int) -> Reals:
+        """The logarithm of the share of pairs that agree in as much as each of some (pairs,).
 
         Args:
             agreed: the parts in which pairs agree (columns pair, name).
             count: how many pairs there are.
-            peers: how many other topics have the title of each (pairs,).
         """
-        log = _joint(agreed.join(self.shares, on="name"), self.dependence, count)
-        return np.asarray(-log - np.log(np.maximum(peers, 1)))
+        return _joint(agreed.join(self.shares, on="name"), self.dependence, count)
 
 
-def chance_of(
-    corpus: Corpus, parts: pl.DataFrame, titles: Ints, peers: Reals, varying: pl.Series | None = None
-) -> Chance | None:
+def chance_of(corpus: Corpus, parts: pl.DataFrame, titles: Ints, varying: pl.Series | None = None) -> Chance | None:
     """How often different things agree by chance; None where no topics with the same title are seen to be different.
 
     Pairs count as different if a part contradicts, or if they have parts in common but agree in none.
@@ -80,7 +84,6 @@ def chance_of(
         corpus: the topics.
         parts: their parts (columns as of `parts_of`).
         titles: equal for topics with the same title (topics,).
-        peers: how many other topics have the title of each (topics,).
         varying: names of parts that vary among duplicates; where only one of them contradicts, that says nothing.
     """
     sample = sampled(titles)
@@ -107,14 +110,15 @@ def chance_of(
     raised = float(np.log(_raised(chosen, shares, alike)))
     logs = logs.join(_of_title(described, shares).select("name", cap=pl.col("share").log()), on="name")
     varied = contradicted & (counted(seen.filter(varies), size) > 0)
-    surprise, expected = [], []
+    agreement, expected = [], []
     for among, some in ((different, logs), (varied, logs.filter(~varies))):
         log = _joint(some, dependence, size)
         cap = _least(some.select("pair", log="cap"), size)
         expected.append((weight * _odds(np.minimum(log + raised, cap)))[among])
-        surprise.append((-log - np.log(np.maximum(peers[sample.a], 1)))[among])
+        agreement.append(log[among])
     namesakes = float(weight.sum() / sample.weight[common > 0].sum())
-    return Chance(shares, dependence, np.concatenate(surprise), np.concatenate(expected), namesakes)
+    topics = np.concatenate([sample.a[different], sample.a[varied]])
+    return Chance(shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes)
 
 
 def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:

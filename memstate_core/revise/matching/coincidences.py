@@ -1,8 +1,10 @@
 """Equal pairs that may be so by chance, and which of them are beyond doubt all the same.
 
 Two people may share name, town and year of birth. `chance` estimates how many such pairs to expect. Equal pairs are
-taken in the order of how surprising it is that they agree, given how many topics have their title, as long as chance
-hardly ever gives more than MAX_SHARE of them. The rest is left to people.
+taken in the order of how surprising it is that they agree, as long as chance hardly ever gives more than MAX_SHARE of
+them. The rest is left to people. Two orders show different pairs to be duplicates: that of what agrees besides the
+title, given how many topics have it, and that of the whole, since long titles of rare words are less likely those of
+two things. What chance gives counts in the same order.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from memstate_core.revise.matching.parts import Reals, agreements, counted, part
 MAX_SHARE = 0.05
 """The share of equal pairs up to which they may be so by chance."""
 CONFIDENCE = 0.95
-"""The probability that chance gives no more than that (a Poisson count)."""
+"""The probability that chance gives no more than that (a Poisson count) in each of two orders."""
 SHOWN = 0.5
 """Of pairs with the same title that are seen to be different, the share that must be so without parts in dispute."""
 MOST = 0.25
@@ -51,37 +53,40 @@ class _Equal:
     Attributes:
         agreed: the parts in which they agree (columns pair, name).
         asked: those that would be merged (equal,).
-        peers: how many other topics have their title, those that were merged included (equal,).
+        topics: one topic of each (equal,).
         described: whether some topic with their title has parts (equal,).
         before: the parts in which pairs agreed that earlier runs merged (columns pair, name).
-        before_peers: how many other topics have the title of each of these (merges,).
+        merged: the topic that each of these led to (merges,).
+        common: the logarithm of how common the title of each topic is, for each of two orders ((topics,) each).
     """
 
     agreed: pl.DataFrame
     asked: Flags
-    peers: Reals
+    topics: Ints
     described: Flags
     before: pl.DataFrame
-    before_peers: Reals
-
-    def surprise(self, chance: Chance) -> Reals:
-        """Nats by which it is surprising to find each pair among the topics with its title (equal,)."""
-        return chance.surprise_of(self.agreed, len(self.asked), self.peers)
+    merged: Ints
+    common: tuple[Reals, Reals]
 
     def beyond_doubt(self, chance: Chance, among: Flags) -> tuple[Flags, float]:
-        """Which of some pairs are beyond doubt, and how many of all are expected by chance.
+        """Which of some pairs are beyond doubt, and how many of all are expected by chance."""
+        orders = [self._in_order(chance, among, common) for common in self.common]
+        return np.logical_or(*(enough for enough, _ in orders)), min(expected for _, expected in orders)
+
+    def _in_order(self, chance: Chance, among: Flags, common: Reals) -> tuple[Flags, float]:
+        """The same in one order.
 
         A pair that agrees in nothing but a title with which other topics state more is different as often as those.
         """
-        surprise = self.surprise(chance)
+        surprise = -chance.agreement_of(self.agreed, len(self.asked)) - common[self.topics]
         agreeing = counted(self.agreed.join(chance.shares, on="name"), len(among)) > 0
         bare = (~agreeing & self.described) * chance.namesakes
         asked, different = np.flatnonzero(among & self.asked), np.sort(-surprise[among & ~self.asked])
-        before = np.sort(-chance.surprise_of(self.before, len(self.before_peers), self.before_peers))
+        before = np.sort(chance.agreement_of(self.before, len(self.merged)) + common[self.merged])
         order = asked[np.argsort(-surprise[asked], kind="stable")]
         at = -surprise[order]
         last, known = np.searchsorted(at, at, "right"), np.searchsorted(different, at, "right")
-        expected = np.maximum(chance.expected_from(-at), known) + np.cumsum(bare[order])[last - 1]
+        expected = np.maximum(chance.expected_from(-at, common), known) + np.cumsum(bare[order])[last - 1]
         equal = last + np.searchsorted(before, at, "right")
         fine = np.flatnonzero(pdtr(np.floor(MAX_SHARE * equal), expected) >= CONFIDENCE)
         enough = np.zeros(len(among), bool)
@@ -119,8 +124,7 @@ def coincidences(
     doubtful, titles = np.zeros(len(pairs), bool), _title_codes(corpus)
     rows = np.flatnonzero((asked | (apart & identical)) & (titles[pairs.a] == titles[pairs.b]))
     parts = parts_of(corpus)
-    peers = (np.bincount(titles, 1.0 + earlier.absorbed)[titles] - 1.0).astype(np.float64)
-    chance = chance_of(corpus, parts, titles, peers) if asked[rows].any() else None
+    chance = chance_of(corpus, parts, titles) if asked[rows].any() else None
     if chance is None:
         return Coincidences(doubtful, 0.0)
     seen = agreements(corpus, parts, pairs.a[rows], pairs.b[rows])
@@ -128,28 +132,30 @@ def coincidences(
     usable, disputed = (counted(agreed, len(rows)) > 0) | identical[rows], counted(disputes, len(rows)) > 0
     described = np.isin(titles, titles[parts["row"].unique().to_numpy()])
     ends = pairs.a[rows]
-    equal = _Equal(agreed, asked[rows], peers[ends], described[ends], *_before(earlier, peers))
+    peers = np.log(np.maximum(np.bincount(titles, 1.0 + earlier.absorbed)[titles] - 1.0, 1.0))
+    common = peers, peers - corpus.title_units.information
+    equal = _Equal(agreed, asked[rows], ends, described[ends], *_before(earlier), common)
     strict, varying = usable & ~disputed, usable & disputed & ~competing[rows] & equal.asked
     enough, expected = equal.beyond_doubt(chance, strict)
     if varying.any():
         names = disputes["name"].unique().sort()
         settled = parts.filter(~pl.col("name").is_in(names.implode()))
-        without = chance_of(corpus, settled, titles, peers)
+        without = chance_of(corpus, settled, titles)
         shown = without is not None and without.namesakes >= SHOWN * chance.namesakes
         if without is not None and shown and enough.sum() >= MOST * (strict & equal.asked).sum():
             vary, more = equal.beyond_doubt(without, strict | varying)
-            clean = chance_of(corpus, parts, titles, peers, varying=names) or chance
+            clean = chance_of(corpus, parts, titles, varying=names) or chance
             enough, expected = equal.beyond_doubt(clean, strict)
             enough, expected = enough | (varying & vary), max(expected, more)
     doubtful[rows] = (strict | varying) & equal.asked & ~enough
     return Coincidences(doubtful, expected)
 
 
-def _before(earlier: EarlierMerges, peers: Reals) -> tuple[pl.DataFrame, Reals]:
-    """The parts in which pairs agreed that runs merged (columns pair, name), and the peers of their title (merges,)."""
+def _before(earlier: EarlierMerges) -> tuple[pl.DataFrame, Ints]:
+    """The parts in which pairs agreed that runs merged (columns pair, name), and the topics they led to (merges,)."""
     merges = earlier.equal.select("merge", "row").unique().sort("merge").with_row_index("pair")
     agreed = earlier.equal.join(merges.select("merge", "pair"), on="merge").select("pair", "name")
-    return agreed, peers[merges["row"].to_numpy()]
+    return agreed, merges["row"].to_numpy()
 
 
 def _title_codes(corpus: Corpus) -> Ints:

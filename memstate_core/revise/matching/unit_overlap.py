@@ -60,6 +60,7 @@ class UnitIndex:
         cut: the units of each title.
         own: the same, CSR of ones (titles, units).
         codes: equal for titles with the same units (titles,).
+        information: nats of rarity of each title's units together (titles,).
     """
 
     def __init__(self, titles: Sequence[str]) -> None:
@@ -69,6 +70,7 @@ class UnitIndex:
         self.own = incidence(cut, column)
         self.codes = np.unique([" ".join(row) for row in cut], return_inverse=True)[1].astype(np.int64)
         self._rarity = _rarity(_sums(self.own), len(cut))
+        self.information = np.asarray(self.own @ self._rarity, np.float64)
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
         self._explained = _row_maximum(self.own, variants)
