@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from memstate_core.revise.matching.abbreviations import known_units
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
@@ -112,12 +113,13 @@ def _contradicting_texts(
     mostly_numbers = np.minimum(share[a], share[b]) >= FIGURES
     only = _only(every, a, b)
     other_numbers = both(_only(numbers, a, b)) & ~_regrouped(texts, a, b)
-    single = np.array([0 < len(unit) < _VARIANT for unit in _vocabulary(cut)])
-    known = (words @ _abbreviations(cut)).sign().tocsr()
+    vocabulary = _vocabulary(cut)
+    single = np.array([0 < len(unit) < _VARIANT for unit in vocabulary])
+    written = texts.to_list()
+    known = known_units(written, words, vocabulary)
     lacks, lacks_single = (_lacking(kept, known, a, b) for kept in (words, words.multiply(single[None, :]).tocsr()))
     replaced = both(lacks) & ((letters < ALIKE_VALUE) | (both(lacks_single) & (lacks[0] <= lacks_single[0])))
     same_words = (lacks[0] <= 0) & (lacks[1] <= 0)
-    written = texts.to_list()
     order = brief & ~either(only)
     order[order] = rearranged(written, a[order], b[order], names=True)
     few = (np.maximum(*only) <= REPLACED) & (np.minimum(*only) <= (1 - TEMPLATE) * shortest)
@@ -150,21 +152,6 @@ def _lacking(some: csr_matrix, known: csr_matrix, a: Ints, b: Ints) -> tuple[Flo
     """How many of some units of each text the other does not know (two arrays, (pairs,))."""
     count = np.asarray(some.sum(axis=1)).ravel()
     return count[a] - pair_products(some, known, a, b), count[b] - pair_products(some, known, b, a)
-
-
-def _abbreviations(cut: list[list[str]]) -> csr_matrix:
-    """Which units are themselves, or begin with or are the beginning of each other (units, units)."""
-    vocabulary = _vocabulary(cut)
-    column = {unit: place for place, unit in enumerate(vocabulary)}
-    found = [
-        (place, column[unit[:end]])
-        for place, unit in enumerate(vocabulary)
-        for end in range(1, len(unit) + 1)
-        if unit[:end] in column
-    ]
-    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
-    ones = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vocabulary),) * 2)
-    return ones.maximum(ones.T.tocsr())
 
 
 @dataclass(frozen=True)

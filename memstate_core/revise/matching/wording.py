@@ -30,6 +30,7 @@ _PART = re.compile(r"\s*[,;&+]\s*|\s+and\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _BETWEEN = re.compile(r"\s[-\u2013\u2014>/:]+\s|\w[/:>]\w|[\u2190-\u21ff]")
 """Signs between two things that an order distinguishes, as the ends of a way."""
+_CONTRACTED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _DENIALS = frozenset(
     {"no", "not", "never", "none", "nothing", "without", "cannot"}
     | {"nicht", "kein", "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "ohne"}
@@ -136,16 +137,15 @@ def negated(texts: Sequence[str], a: Ints, b: Ints) -> Flags:
         b: positions of the others (pairs,).
     """
     rows, ends = np.unique(np.concatenate([a, b]), return_inverse=True)
-    count = np.array([_denials(words(texts[row])) for row in rows], np.int64)[ends]
+    count = np.array([_denials(texts[row]) for row in rows], np.int64)[ends]
     return np.asarray(count[: len(a)] != count[len(a) :])
 
 
-def _denials(cut: Sequence[str]) -> int:
+def _denials(text: str) -> int:
     """How many words of a text deny it: not `No. 5`, but the `n't` of `isn't`."""
-    denials = sum(word in _DENIALS for word in cut)
-    return denials + sum(
-        (one[-1] == "n" and other == "t") - (one in _DENIALS and other[0].isdigit()) for one, other in pairwise(cut)
-    )
+    cut = words(text)
+    numbered = sum(one in _DENIALS and other[0].isdigit() for one, other in pairwise(cut))
+    return sum(word in _DENIALS for word in cut) - numbered + len(_CONTRACTED.findall(text))
 
 
 def in_place(texts: Sequence[str], a: Ints, b: Ints) -> Flags:
