@@ -23,8 +23,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
 from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, units
-from memstate_core.revise.matching.typed_dates import other_time
-from memstate_core.revise.matching.typed_values import other_number, unit
+from memstate_core.revise.matching.typed_dates import other_clock, other_time, times
+from memstate_core.revise.matching.typed_values import amounts, other_duration, other_number, other_year
 from memstate_core.revise.matching.wording import differently_accented, in_place, negated, rearranged
 
 Flags = NDArray[np.bool_]
@@ -43,7 +43,7 @@ LONG_NUMBER, LONG_CODE = 7, 6
 _DOTTED = r"(?:^|\D)\d\.\d|\d\.\d(?:\D|$)"
 """Versions and addresses, whose points separate numbers."""
 _THOUSANDS = r"(\d),(\d{3}(?:\D|$))"
-_RANGE = r"(\d)\s*-\s*(\d)"
+_RANGE = r"(\d)\s*[-\u2013]+\s*(\d)"
 TEMPLATE = 0.6
 """Share of the shorter summary's units in the other from which both follow one template."""
 RARE = 2
@@ -63,16 +63,22 @@ def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
     a, b = (distinct.search_sorted(values[side]).to_numpy().astype(np.int64) for side in ("text", "text_b"))
     one_dated = (values["day"].is_null() != values["day_b"].is_null()).to_numpy()
     differ, numbered = _contradicting_texts(distinct, a, b, values["letters"].to_numpy(), one_dated)
-    seen = values.with_columns(
-        dated=other_time(),
-        words=pl.Series(differ, dtype=pl.Boolean),
-        numbered=pl.Series(numbered, dtype=pl.Boolean),
-        marked=pl.Series(differently_marked(written, a, b), dtype=pl.Boolean),
-        accents=pl.Series(differently_accented(written, a, b), dtype=pl.Boolean),
-        units=(unit(pl.col("text")) != unit(pl.col("text_b"))).fill_null(False),
+    read = pl.DataFrame({"text": distinct}).select(*times(pl.col("text")), *amounts(pl.col("text")))
+    seen = (
+        values.hstack(read[a])
+        .hstack(read[b].rename(lambda name: f"{name}_b"))
+        .with_columns(
+            dated=other_time(),
+            words=pl.Series(differ, dtype=pl.Boolean),
+            numbered=pl.Series(numbered, dtype=pl.Boolean),
+            marked=pl.Series(differently_marked(written, a, b), dtype=pl.Boolean),
+            accents=pl.Series(differently_accented(written, a, b), dtype=pl.Boolean),
+            units=(pl.col("unit") != pl.col("unit_b")).fill_null(False),
+            timed=pl.coalesce(other_clock(), other_duration()),
+        )
     )
-    typed = pl.coalesce("dated", other_number())
-    otherwise = pl.col("units") | pl.col("marked")
+    typed = pl.coalesce("dated", "timed", other_year(), other_number())
+    otherwise = (pl.col("units") & pl.col("timed").is_null()) | pl.col("marked")
     contradicts = pl.coalesce(typed, "words") | otherwise
     letters = [squeezed(pl.col(text)) for text in ("text", "text_b")]
     same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
