@@ -10,6 +10,11 @@ error. They show how often such pairs would agree in all parts:
   in all (capture and recapture: Lincoln 1930). The part must be independent of the others, so only those count that
   agree about as often in the scope as where the rest agrees and as where the title is the same. Duplicates with an
   error in the part raise the estimate, and few pairs make it uncertain, so the part with the most such pairs decides.
+
+Duplicates with an error may be far more than things that share a title. Sources without duplicates have none: their own
+pairs with the same title are different things, and over two sources as many are to be expected, by their sizes. What
+contradicts in them may be left out or written otherwise in another source, so a part counts as often as it is compared
+over two sources.
 """
 
 from __future__ import annotations
@@ -20,16 +25,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.blocking import Candidates, compatible
+from memstate_core.revise.matching.blocking import compatible
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.parts import Reals, Sample, agreements, counted, sampled
+from memstate_core.revise.matching.sources import Origins
 
 INDEPENDENT = 2.0
 """How much more often than in the scope a part may agree among pairs that agree elsewhere to count as independent."""
 SHRINK = 10.0
 """How many pairs the share of a part in the scope counts for, beside its share among some pairs."""
 CERTAIN = 1 - 1e-9
+TIED = 1e-9
+"""Nats within which pairs are as surprising as each other."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +64,17 @@ class Chance:
     def expected_from(self, surprise: Reals, common: Reals) -> Reals:
         """How many pairs agree by chance that are at least as surprising as each of some (pairs,).
 
+        The next less surprising pair of different things counts, too, as in a target-decoy estimate (Levitsky et al.
+        2017): that none is as surprising may itself be chance.
+
         Args:
             surprise: nats by which it is surprising to find each pair (pairs,).
             common: the logarithm of how common the title of each topic is (topics,).
         """
-        own = self.agreement + common[self.topics]
+        own = self.agreement + common[self.topics] - TIED
         order = np.argsort(own, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(self.expected[order])])
-        return np.asarray(sums[np.searchsorted(own[order], -surprise, "right")])
+        sums = np.cumsum(self.expected[order])
+        return np.asarray(sums[np.minimum(np.searchsorted(own[order], -surprise, "right"), len(sums) - 1)])
 
     def agreement_of(self, agreed: pl.DataFrame, count: int) -> Reals:
         """The logarithm of the share of pairs that agree in as much as each of some (pairs,).
@@ -75,7 +86,13 @@ class Chance:
         return _joint(agreed.join(self.shares, on="name"), self.dependence, count)
 
 
-def chance_of(corpus: Corpus, parts: pl.DataFrame, titles: Ints, varying: pl.Series | None = None) -> Chance | None:
+def chance_of(
+    corpus: Corpus,
+    parts: pl.DataFrame,
+    titles: Ints,
+    varying: pl.Series | None = None,
+    clean: Origins | None = None,
+) -> Chance | None:
     """How often different things agree by chance; None where no topics with the same title are seen to be different.
 
     Pairs count as different if a part contradicts, or if they have parts in common but agree in none.
@@ -85,40 +102,88 @@ def chance_of(corpus: Corpus, parts: pl.DataFrame, titles: Ints, varying: pl.Ser
         parts: their parts (columns as of `parts_of`).
         titles: equal for topics with the same title (topics,).
         varying: names of parts that vary among duplicates; where only one of them contradicts, that says nothing.
+        clean: the sources, where the pairs of those without duplicates show what different things over two of them
+            agree in; by default all pairs show it for all.
     """
     sample = sampled(titles)
-    sample = sample.where(compatible(corpus, Candidates(sample.a, sample.b, np.zeros((len(sample.a), 0), bool))))
-    seen, size = agreements(corpus, parts, sample.a, sample.b), len(sample.a)
+    sample = sample.where(compatible(corpus, sample.candidates))
+    seen, shares = agreements(corpus, parts, sample.a, sample.b), _shares(parts)
+    if clean is not None:
+        sample, seen, shares = _within_clean(sample, seen, shares, clean)
+    size = len(sample.a)
     varies = ~pl.col("agree") & ~pl.col("contradict")
     agreeing, common = counted(seen.filter("agree"), size), counted(seen, size)
     contradicted = counted(seen.filter("contradict"), size) > 0
     different = contradicted | ((common > 0) & (agreeing == 0))
     if not different.any():
         return None
-    shares, alike = _shares(parts), _Alike(corpus, parts)
+    alike = _Alike(corpus, parts)
     dependence, logs = alike.dependence(shares), seen.join(shares, on="name")
     weight = np.where(different, sample.weight, 0.0)
     comparable = corpus.summarised[sample.a] == corpus.summarised[sample.b]
-    whole, rows = _joint(logs, dependence, size), seen["pair"].to_numpy()
+    whole = _factor(_joint(logs, dependence, size), _joint(logs, dependence, size, "across"))
+    rows = seen["pair"].to_numpy()
     described = seen.with_columns(
         others=pl.Series((common - agreeing)[rows]) - (~pl.col("agree")).cast(pl.Int64),
         weight=pl.Series(sample.weight[rows]),
-        base=pl.Series((weight * _odds(whole))[rows]),
+        base=pl.Series((weight * whole)[rows]),
         comparable=pl.Series(comparable[rows]),
     )
     chosen = described if varying is None else described.filter(~pl.col("name").is_in(varying.implode()))
     raised = float(np.log(_raised(chosen, shares, alike)))
-    logs = logs.join(_of_title(described, shares).select("name", cap=pl.col("share").log()), on="name")
+    caps = _of_title(described, shares).join(shares, on="name")
+    logs = logs.join(
+        caps.select("name", cap=pl.col("share").log(), cap_across=_across(pl.col("share")).log()), on="name"
+    )
     varied = contradicted & (counted(seen.filter(varies), size) > 0)
     agreement, expected = [], []
     for among, some in ((different, logs), (varied, logs.filter(~varies))):
-        log = _joint(some, dependence, size)
-        cap = _least(some.select("pair", log="cap"), size)
-        expected.append((weight * _odds(np.minimum(log + raised, cap)))[among])
-        agreement.append(log[among])
+        own, across = (
+            (_joint(some, dependence, size, log), _least(some, size, cap))
+            for log, cap in (("log", "cap"), ("across", "cap_across"))
+        )
+        factor = _factor(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
+        expected.append((weight * factor)[among])
+        agreement.append(across[0][among])
     namesakes = float(weight.sum() / sample.weight[common > 0].sum())
     topics = np.concatenate([sample.a[different], sample.a[varied]])
     return Chance(shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes)
+
+
+def _within_clean(
+    sample: Sample, seen: pl.DataFrame, shares: pl.DataFrame, origins: Origins
+) -> tuple[Sample, pl.DataFrame, pl.DataFrame]:
+    """The pairs within duplicate-free sources, each for as many over two, with what is seen and the shares of parts.
+
+    Args:
+        sample: pairs with the same title.
+        seen: their parts (columns as of `agreements`).
+        shares: columns of `_shares`.
+        origins: the sources.
+    """
+    relations = origins.relations(sample.candidates)
+    decided = seen.filter(pl.col("agree") | pl.col("contradict")).select("pair", "name")
+    weights = [np.where(some, sample.weight, 0.0) for some in (relations.same, relations.competing)]
+    one, other = (
+        decided.with_columns(weight=pl.Series(weight[decided["pair"].to_numpy()] / max(weight.sum(), 1.0)))
+        .group_by("name")
+        .agg(pl.col("weight").sum())
+        for weight in weights
+    )
+    rates = one.join(other, on="name", suffix="_across").filter(pl.col("weight") > 0)
+    compared = rates.select("name", rate=(pl.col("weight_across") / pl.col("weight")).clip(0.0, 1.0))
+    kept = np.flatnonzero(relations.same)
+    within = seen.filter(pl.col("pair").is_in(kept))
+    numbered = within.with_columns(pair=pl.Series(np.searchsorted(kept, within["pair"].to_numpy()), dtype=pl.Int64))
+    known = shares.drop("compared", "across").join(compared, on="name", how="left")
+    adjusted = known.with_columns(compared=pl.col("rate").fill_null(0.0)).drop("rate")
+    weighted = Sample(sample.a, sample.b, sample.weight * relations.across_by_same).where(relations.same)
+    return weighted, numbered, adjusted.with_columns(across=_across(pl.col("log").exp()).log())
+
+
+def _across(share: pl.Expr) -> pl.Expr:
+    """The share of pairs over two sources that agree in a part or are not compared in it."""
+    return 1 - pl.col("compared") * (1 - share)
 
 
 def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:
@@ -127,7 +192,7 @@ def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:
     Args:
         seen: columns of `agreements`, others (parts of the pair beside this one that do not agree), weight, base (how
             many equal pairs its pair stands for by the parts alone), comparable (both topics have a summary, or none).
-        shares: columns name, log.
+        shares: columns name, log, compared.
         alike: topics that agree in some parts.
     """
     near = pl.col("contradict") & (pl.col("others") == 0) & pl.col("comparable")
@@ -142,7 +207,8 @@ def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:
         limit = min(INDEPENDENT * share, CERTAIN)
         highest = max(highest, alike.share(row["name"], share)) if highest <= limit else highest
         if highest <= limit:
-            upper, odds = row["near"] + 2 * np.sqrt(row["squares"]), highest / (1 - highest)
+            upper = row["near"] + 2 * np.sqrt(row["squares"])
+            odds = (1 - row["compared"] * (1 - highest)) / (1 - highest)
             return float(max(1.0, upper * odds / row["base"]))
     return 1.0
 
@@ -210,32 +276,45 @@ class _Alike:
 
 
 def _shares(parts: pl.DataFrame) -> pl.DataFrame:
-    """The logarithm of the share of pairs that agree in a part which both have (columns name, log); one is added."""
+    """The logarithm of the share of pairs that agree in a part which both have; one is added.
+
+    Returns:
+        Columns name, log, compared (how often the part is compared over two sources, to how often within one), and
+        across (the logarithm of the share of pairs that agree or are not compared).
+    """
     number = pl.col("len").cast(pl.Float64)
     agree, every = (number * (number - 1)).sum(), number.sum() * (number.sum() - 1)
-    return parts.group_by("name", "key").len().group_by("name").agg(log=((agree + 1) / (every + 2)).log())
+    shares = parts.group_by("name", "key").len().group_by("name").agg(log=((agree + 1) / (every + 2)).log())
+    return shares.with_columns(compared=pl.lit(1.0), across=pl.col("log"))
 
 
-def _joint(logs: pl.DataFrame, dependence: float, count: int) -> Reals:
+def _joint(logs: pl.DataFrame, dependence: float, count: int, column: str = "log") -> Reals:
     """The logarithm of the share of pairs that agree in all of some parts: no more than in any one of them (pairs,).
 
     Args:
-        logs: columns pair, log: the share of each part.
+        logs: columns pair, and the logarithm of the share of each part.
         dependence: of the parts on each other.
         count: pairs.
+        column: the name of the latter.
     """
-    independent = np.bincount(logs["pair"].to_numpy(), logs["log"].to_numpy(), minlength=count)
-    return np.asarray(np.minimum(independent + dependence, _least(logs, count)))
+    independent = np.bincount(logs["pair"].to_numpy(), logs[column].to_numpy(), minlength=count)
+    return np.asarray(np.minimum(independent + dependence, _least(logs, count, column)))
 
 
-def _least(logs: pl.DataFrame, count: int) -> Reals:
+def _least(logs: pl.DataFrame, count: int, column: str) -> Reals:
     """The least logarithm of a share among the parts of each pair, 0 without any (pairs,)."""
     least = np.zeros(count)
-    np.minimum.at(least, logs["pair"].to_numpy(), logs["log"].to_numpy())
+    np.minimum.at(least, logs["pair"].to_numpy(), logs[column].to_numpy())
     return least
 
 
-def _odds(log: Reals) -> Reals:
-    """The odds of shares, given their logarithms."""
-    share = np.minimum(np.exp(log), CERTAIN)
-    return np.asarray(share / (1 - share))
+def _factor(own: Reals, across: Reals) -> Reals:
+    """How many equal pairs each pair of different things stands for, given the logarithms of two shares.
+
+    Where the two are the same, these are the odds of the share.
+
+    Args:
+        own: of pairs within a source that agree in all parts, as those of different things that are seen do not.
+        across: of pairs over two sources that do, or are not compared.
+    """
+    return np.asarray(np.exp(across) / (1 - np.minimum(np.exp(own), CERTAIN)))

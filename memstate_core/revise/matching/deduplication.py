@@ -151,14 +151,12 @@ def deduplicate(
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
     equal = found.identical & (contradicts == 0)
-    known = relations.same | constraints.judged_different(corpus, pairs)
-    chance = coincidences(corpus, pairs, asked, equal, known, relations.competing, merged)
+    judged = constraints.judged_different(corpus, pairs)
+    chance = coincidences(corpus, pairs, asked, equal, judged, origins, merged)
     same &= ~chance.doubtful
     scored = lifted(scored, same)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
-    wrong = (
-        constraints.judged_different(corpus, pairs) & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
-    )
+    wrong = judged & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
     decision = decide(
         corpus, found, contradicts, pairs, relations, scored, probability=decided,
         apart=apart, namesakes=namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,

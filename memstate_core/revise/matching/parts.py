@@ -52,6 +52,11 @@ class Sample:
     b: Ints
     weight: Reals
 
+    @property
+    def candidates(self) -> Candidates:
+        """The pairs, proposed by no view."""
+        return Candidates(self.a, self.b, np.zeros((len(self.a), 0), bool))
+
     def where(self, chosen: NDArray[np.bool_]) -> Sample:
         """Some of the pairs (pairs,)."""
         return Sample(self.a[chosen], self.b[chosen], self.weight[chosen])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import pdtr
 
 from memstate_core.model.frames import empty
@@ -20,6 +21,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.matching.earlier_merges import MERGED_PARTS, EarlierMerges
 from memstate_core.revise.matching.parts import agreements, counted, parts_of, sampled
+from memstate_core.revise.matching.sources import Origins
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.matching.families import Store, Topic
 from tests.core.revise.matching.namesakes import (
@@ -50,12 +52,16 @@ def equal_pairs(of: Corpus) -> Candidates:
     return Candidates(sample.a, sample.b, np.ones((len(sample.a), 3), bool)).where(same)
 
 
+def none_distinct(of: Corpus) -> Origins:
+    return Origins(csr_matrix((len(of), 1)), np.ones(1))
+
+
 def found_in(of: Corpus, earlier: EarlierMerges | None = None, apart: NDArray[np.bool_] | None = None) -> Coincidences:
     pairs = equal_pairs(of)
     every, nothing = np.ones(len(pairs), bool), np.zeros(len(pairs), bool)
     kept_apart = nothing if apart is None else apart
     before = earlier or EarlierMerges.none(len(of))
-    return coincidences(of, pairs, every & ~kept_apart, every, kept_apart, nothing, before)
+    return coincidences(of, pairs, every & ~kept_apart, every, kept_apart, none_distinct(of), before)
 
 
 def chance_in(of: Corpus) -> Chance:
@@ -176,7 +182,7 @@ def test_merges_of_earlier_nights_count_as_equal_pairs() -> None:
 
 def errands(title: str, count: int) -> list[Topic]:
     """Different things with one title, of which two are equal."""
-    return [{"title": title, "fields": {"for": f"person {at}"}} for at in [0, *range(count)]]
+    return [{"title": title, "fields": {"for": f"{title} {at}"}} for at in [0, *range(count)]]
 
 
 SENTENCES = [
@@ -204,7 +210,9 @@ def test_long_titles_that_are_those_of_different_things_are_no_better_than_short
 def test_rare_values_are_beyond_doubt_among_long_titles_of_different_things() -> None:
     """Such titles would come first by the whole of what agrees."""
     long = [{"title": title, "fields": {"state": f"state {at % 4}"}} for title in SENTENCES for at in range(8)]
-    words = ("bike", "lamp", "coat", "ring", "vase")
+    words = [
+        f"{start}{end}" for start in ("bi", "la", "co", "ri", "va") for end in ("ke", "mp", "at", "ng", "se", "ff")
+    ]
     short = [{"title": word, "fields": {"code": word * 3}} for word in words]
     of = corpus([*long, *short, *short])
     doubtful, pairs = found_in(of).doubtful, equal_pairs(of)
