@@ -23,19 +23,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memstate_core.revise.matching.blocking import compatible
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.part_shares import CERTAIN, joint, least, part_shares, share_across, stands_for
 from memstate_core.revise.matching.parts import Reals, Sample, agreements, counted, sampled
 from memstate_core.revise.matching.sources import Origins
+from memstate_core.revise.matching.unrelated import SHRINK, Unrelated
 
 INDEPENDENT = 2.0
 """How much more often than in the scope a part may agree among pairs that agree elsewhere to count as independent."""
-SHRINK = 10.0
-"""How many pairs the share of a part in the scope counts for, beside its share among some pairs."""
-CERTAIN = 1 - 1e-9
 TIED = 1e-9
 """Nats within which pairs are as surprising as each other."""
 
@@ -83,7 +81,7 @@ class Chance:
             agreed: the parts in which pairs agree (columns pair, name).
             count: how many pairs there are.
         """
-        return _joint(agreed.join(self.shares, on="name"), self.dependence, count)
+        return joint(agreed.join(self.shares, on="name"), self.dependence, count)
 
 
 def chance_of(
@@ -107,7 +105,7 @@ def chance_of(
     """
     sample = sampled(titles)
     sample = sample.where(compatible(corpus, sample.candidates))
-    seen, shares = agreements(corpus, parts, sample.a, sample.b), _shares(parts)
+    seen, shares = agreements(corpus, parts, sample.a, sample.b), part_shares(parts)
     if clean is not None:
         sample, seen, shares = _within_clean(sample, seen, shares, clean)
     size = len(sample.a)
@@ -117,11 +115,11 @@ def chance_of(
     different = contradicted | ((common > 0) & (agreeing == 0))
     if not different.any():
         return None
-    alike = _Alike(corpus, parts)
+    alike = Unrelated(corpus, parts)
     dependence, logs = alike.dependence(shares), seen.join(shares, on="name")
     weight = np.where(different, sample.weight, 0.0)
     comparable = corpus.summarised[sample.a] == corpus.summarised[sample.b]
-    whole = _factor(_joint(logs, dependence, size), _joint(logs, dependence, size, "across"))
+    whole = stands_for(joint(logs, dependence, size), joint(logs, dependence, size, "across"))
     rows = seen["pair"].to_numpy()
     described = seen.with_columns(
         others=pl.Series((common - agreeing)[rows]) - (~pl.col("agree")).cast(pl.Int64),
@@ -133,17 +131,17 @@ def chance_of(
     raised = float(np.log(_raised(chosen, shares, alike)))
     caps = _of_title(described, shares).join(shares, on="name")
     logs = logs.join(
-        caps.select("name", cap=pl.col("share").log(), cap_across=_across(pl.col("share")).log()), on="name"
+        caps.select("name", cap=pl.col("share").log(), cap_across=share_across(pl.col("share")).log()), on="name"
     )
     varied = contradicted & (counted(seen.filter(varies), size) > 0)
     agreement, expected = [], []
     for among, some in ((different, logs), (varied, logs.filter(~varies))):
         own, across = (
-            (_joint(some, dependence, size, log), _least(some, size, cap))
+            (joint(some, dependence, size, log), least(some, size, cap))
             for log, cap in (("log", "cap"), ("across", "cap_across"))
         )
-        factor = _factor(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
-        expected.append((weight * factor)[among])
+        equal = stands_for(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
+        expected.append((weight * equal)[among])
         agreement.append(across[0][among])
     namesakes = float(weight.sum() / sample.weight[common > 0].sum())
     topics = np.concatenate([sample.a[different], sample.a[varied]])
@@ -158,7 +156,7 @@ def _within_clean(
     Args:
         sample: pairs with the same title.
         seen: their parts (columns as of `agreements`).
-        shares: columns of `_shares`.
+        shares: columns of `part_shares`.
         origins: the sources.
     """
     relations = origins.relations(sample.candidates)
@@ -178,15 +176,10 @@ def _within_clean(
     known = shares.drop("compared", "across").join(compared, on="name", how="left")
     adjusted = known.with_columns(compared=pl.col("rate").fill_null(0.0)).drop("rate")
     weighted = Sample(sample.a, sample.b, sample.weight * relations.across_by_same).where(relations.same)
-    return weighted, numbered, adjusted.with_columns(across=_across(pl.col("log").exp()).log())
+    return weighted, numbered, adjusted.with_columns(across=share_across(pl.col("log").exp()).log())
 
 
-def _across(share: pl.Expr) -> pl.Expr:
-    """The share of pairs over two sources that agree in a part or are not compared in it."""
-    return 1 - pl.col("compared") * (1 - share)
-
-
-def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:
+def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: Unrelated) -> float:
     """How much more pairs agree than their parts say, since titles and parts depend on each other; at least 1.
 
     Args:
@@ -225,96 +218,7 @@ def _of_title(seen: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """
     weight, elsewhere, scope = pl.col("weight"), pl.col("others") > 0, pl.col("log").exp()
     by_part = seen.group_by("name").agg(
-        agreeing=weight.filter(elsewhere & pl.col("agree")).sum(), compared=weight.filter(elsewhere).sum()
+        agreeing=weight.filter(elsewhere & pl.col("agree")).sum(), every=weight.filter(elsewhere).sum()
     )
-    of_title = (pl.col("agreeing") + SHRINK * scope) / (pl.col("compared") + SHRINK)
+    of_title = (pl.col("agreeing") + SHRINK * scope) / (pl.col("every") + SHRINK)
     return by_part.join(shares, on="name").select("name", share=pl.max_horizontal(of_title, scope))
-
-
-class _Alike:
-    """Pairs of topics with unrelated titles that agree in all parts, or in all but one."""
-
-    def __init__(self, corpus: Corpus, parts: pl.DataFrame) -> None:
-        self._corpus = corpus
-        self._parts = parts.with_columns(hash=pl.struct("name", "key").hash(), named=pl.col("name").hash())
-        self._all, self._names = (self._sums(column) for column in ("hash", "named"))
-
-    def dependence(self, shares: pl.DataFrame) -> float:
-        """The logarithm of how much more often topics with the same parts agree in all than shares say; at least 0."""
-        has = self._parts["row"].unique().sort().to_numpy()
-        if len(has) < 2:
-            return 0.0
-        together = self._unrelated(has, self._all[has]).weight.sum()
-        joined = self._parts.join(shares, on="name")
-        log = np.bincount(joined["row"].to_numpy(), joined["log"].to_numpy(), minlength=len(self._corpus))[has]
-        named = np.unique(self._names[has], return_inverse=True)[1]
-        unrelated = self._unrelated(has, np.zeros(len(has), np.uint64)).weight.sum() / (len(has) * (len(has) - 1) / 2)
-        alone = float((np.exp(log) * (np.bincount(named)[named] - 1) / 2).sum() * unrelated)
-        return float(np.log(max(1.0, (together + 1) / (alone + 1))))
-
-    def share(self, name: str, share: float) -> float:
-        """How often topics that agree in all other parts agree in this one, too; near the given share if few do."""
-        own = self._parts.filter(pl.col("name") == name)
-        rows, hashes = own["row"].to_numpy(), own["hash"].to_numpy()
-        found = self._unrelated(rows, self._all[rows] - hashes)
-        value = np.zeros(len(self._corpus), np.uint64)
-        value[rows] = hashes
-        agreeing = found.weight[value[found.a] == value[found.b]].sum()
-        return float((agreeing + SHRINK * share) / (found.weight.sum() + SHRINK))
-
-    def _unrelated(self, rows: Ints, hashes: NDArray[np.uint64]) -> Sample:
-        """Pairs of topics with the same hash whose titles have no unit in common."""
-        found = sampled(np.unique(hashes, return_inverse=True)[1].astype(np.int64))
-        pairs = Sample(rows[found.a], rows[found.b], found.weight)
-        return pairs.where(self._corpus.title_units.overlap(pairs.a, pairs.b).shared <= 0)
-
-    def _sums(self, column: str) -> NDArray[np.uint64]:
-        """Sums over the parts of each topic, modulo 2**64 (topics,)."""
-        sums = np.zeros(len(self._corpus), np.uint64)
-        np.add.at(sums, self._parts["row"].to_numpy(), self._parts[column].to_numpy())
-        return sums
-
-
-def _shares(parts: pl.DataFrame) -> pl.DataFrame:
-    """The logarithm of the share of pairs that agree in a part which both have; one is added.
-
-    Returns:
-        Columns name, log, compared (how often the part is compared over two sources, to how often within one), and
-        across (the logarithm of the share of pairs that agree or are not compared).
-    """
-    number = pl.col("len").cast(pl.Float64)
-    agree, every = (number * (number - 1)).sum(), number.sum() * (number.sum() - 1)
-    shares = parts.group_by("name", "key").len().group_by("name").agg(log=((agree + 1) / (every + 2)).log())
-    return shares.with_columns(compared=pl.lit(1.0), across=pl.col("log"))
-
-
-def _joint(logs: pl.DataFrame, dependence: float, count: int, column: str = "log") -> Reals:
-    """The logarithm of the share of pairs that agree in all of some parts: no more than in any one of them (pairs,).
-
-    Args:
-        logs: columns pair, and the logarithm of the share of each part.
-        dependence: of the parts on each other.
-        count: pairs.
-        column: the name of the latter.
-    """
-    independent = np.bincount(logs["pair"].to_numpy(), logs[column].to_numpy(), minlength=count)
-    return np.asarray(np.minimum(independent + dependence, _least(logs, count, column)))
-
-
-def _least(logs: pl.DataFrame, count: int, column: str) -> Reals:
-    """The least logarithm of a share among the parts of each pair, 0 without any (pairs,)."""
-    least = np.zeros(count)
-    np.minimum.at(least, logs["pair"].to_numpy(), logs[column].to_numpy())
-    return least
-
-
-def _factor(own: Reals, across: Reals) -> Reals:
-    """How many equal pairs each pair of different things stands for, given the logarithms of two shares.
-
-    Where the two are the same, these are the odds of the share.
-
-    Args:
-        own: of pairs within a source that agree in all parts, as those of different things that are seen do not.
-        across: of pairs over two sources that do, or are not compared.
-    """
-    return np.asarray(np.exp(across) / (1 - np.minimum(np.exp(own), CERTAIN)))
