@@ -50,6 +50,7 @@ class Chance:
         topics: positions of one of the two (different,).
         expected: how many pairs that agree in all parts each of them stands for (different,).
         namesakes: the share of pairs of different things, of those with the same title and parts in common.
+        decoys: whether duplicate-free sources alone show what is different.
     """
 
     shares: pl.DataFrame
@@ -58,12 +59,13 @@ class Chance:
     topics: Ints
     expected: Reals
     namesakes: float
+    decoys: bool
 
     def expected_from(self, surprise: Reals, common: Reals) -> Reals:
         """How many pairs agree by chance that are at least as surprising as each of some (pairs,).
 
-        The next less surprising pair of different things counts, too, as in a target-decoy estimate (Levitsky et al.
-        2017): that none is as surprising may itself be chance.
+        Where duplicate-free sources alone show it, the next less surprising pair of theirs counts, too, as in a
+        target-decoy estimate (Levitsky et al. 2017): that none is as surprising may itself be chance.
 
         Args:
             surprise: nats by which it is surprising to find each pair (pairs,).
@@ -71,8 +73,9 @@ class Chance:
         """
         own = self.agreement + common[self.topics] - TIED
         order = np.argsort(own, kind="stable")
-        sums = np.cumsum(self.expected[order])
-        return np.asarray(sums[np.minimum(np.searchsorted(own[order], -surprise, "right"), len(sums) - 1)])
+        sums = np.concatenate([[0.0], np.cumsum(self.expected[order])])
+        count = np.searchsorted(own[order], -surprise, "right") + self.decoys
+        return np.asarray(sums[np.minimum(count, len(own))])
 
     def agreement_of(self, agreed: pl.DataFrame, count: int) -> Reals:
         """The logarithm of the share of pairs that agree in as much as each of some (pairs,).
@@ -145,7 +148,9 @@ def chance_of(
         agreement.append(across[0][among])
     namesakes = float(weight.sum() / sample.weight[common > 0].sum())
     topics = np.concatenate([sample.a[different], sample.a[varied]])
-    return Chance(shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes)
+    return Chance(
+        shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes, clean is not None
+    )
 
 
 def _within_clean(
