@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -48,14 +49,17 @@ def _beginnings(vocabulary: Sequence[str], column: dict[str, int]) -> csr_matrix
 
 
 def _in_capitals(texts: Sequence[str], column: dict[str, int]) -> set[str]:
-    """Units of a few letters that are mostly written in capitals, in texts that have other letters, too."""
-    mixed = (word for text in texts if not text.isupper() for word in word_runs(text))
-    written = Counter(word for word in mixed if 1 < len(word) <= MOST_INITIALS and word.isalpha())
+    """Units of a few letters that are mostly written in capitals, but in texts of several words all of which are."""
+    cut = [word_runs(text) for text in texts]
+    mixed = chain.from_iterable(
+        row for row, text in zip(cut, texts, strict=True) if len(row) == 1 or not text.isupper()
+    )
     every, upper = Counter[str](), Counter[str]()
-    for word, count in written.items():
+    for word, count in Counter(mixed).items():
         every[folded(word)] += count
         upper[folded(word)] += count * word.isupper()
-    return {unit for unit, count in upper.items() if unit in column and 2 * count > every[unit]}
+    few = (unit for unit in upper if 1 < len(unit) <= MOST_INITIALS and unit.isalpha() and unit in column)
+    return {unit for unit in few if 2 * upper[unit] > every[unit]}
 
 
 def _initials(text: str) -> Iterator[str]:

@@ -70,6 +70,11 @@ def test_a_denial_of_one_text_is_seen(one: str, other: str) -> None:
     assert negated([one, other], ONE, OTHER).all()
 
 
+def test_an_initial_after_a_name_that_ends_in_n_denies_nothing() -> None:
+    assert not negated(["Leslie Cranston, Timothy Hill", "L Cranston, T Hill"], ONE, OTHER).any()
+    assert negated(["The door is locked", "The door isn\u2019t locked"], ONE, OTHER).all()
+
+
 def test_a_number_after_no_denies_nothing() -> None:
     assert not negated(["Symphony No. 5", "Symphony 5"], ONE, OTHER).any()
 
