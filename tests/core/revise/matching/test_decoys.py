@@ -152,3 +152,33 @@ def test_namesakes_are_merged_only_if_something_distinguishes_them_in_both_regis
     found, false, held_back = merged(people(dated=False))
     assert (found, false) == (0, 0)
     assert held_back > 100
+
+
+def test_what_one_register_leaves_out_distinguishes_no_people_over_both() -> None:
+    """The other distinguishes all of its own people by it, yet a quarter of those with one name have one town."""
+    found, ids = dedupe(people(dated=False)), sorted(topic["id"] for topic in people(dated=False))
+    doubtful = found.pairs.where(found.chance.doubtful)
+    false = sum(ids[a][1:] != ids[b][1:] for a, b in zip(doubtful.a, doubtful.b, strict=True))
+    assert 0.8 * false < found.chance.expected < 1.3 * false
+
+
+def movers() -> list[Topic]:
+    """Two registers that share half of their people, of whom two in five have moved between the two."""
+    chance, topics = Random(8), list[Topic]()
+    sounds = ["".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3)) for _ in range(70)]
+    for thing in range(900):
+        name = f"{chance.choice(sounds[:30])} {chance.choice(sounds[30:60])}"
+        fields = {"town": chance.choice(sounds[60:]), "born": f"{chance.randrange(1930, 1945)}"}
+        moved = fields | ({"town": chance.choice(sounds[60:])} if chance.random() < 0.4 else {})
+        for source, said in (("one", fields), ("two", moved)):
+            if thing % 2 == 0 or source == ("one", "two")[thing % 4 == 1]:
+                own = {"id": f"{'ab'[source == 'two']}{thing:05}", "sources": [source]}
+                topics.append({"title": name, "fields": said} | own)
+    return topics
+
+
+def test_people_who_moved_are_no_sign_of_namesakes_where_registers_show_how_many_there_are() -> None:
+    found, false, _ = merged(movers())
+    assert found > 250
+    assert false <= 0.05 * found
+    assert dedupe(movers()).chance.expected < 3 * max(false, 1) + 5
