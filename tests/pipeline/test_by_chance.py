@@ -17,7 +17,7 @@ def test_a_night_names_pairs_that_chance_explains_and_asks_for_them(tmp_path: Pa
     home, dump = tmp_path / "home", tmp_path / "dump.jsonl"
     home.mkdir()
     (home / "memstate.toml").write_text('[embedding]\nmodel = "hashing"\n')
-    made = noted_again(KINDS["people of two fields"], 400, 0.05, seed=11)
+    made = noted_again(KINDS["people of two fields"], 1500, 0.0, seed=11)
     row = {"observed_at": "2026-01-01", "placement": "new_topic", "scope": {"type": "project", "id": "list"}}
     with dump.open("w") as file:
         for number, topic in enumerate(made.topics):
@@ -31,7 +31,7 @@ def test_a_night_names_pairs_that_chance_explains_and_asks_for_them(tmp_path: Pa
     (warning,) = [each for each in report["warnings"] if "agree in as much by chance" in each]
     (said,) = re.findall(r"^likely pairs left to review, not merged: ([\d,]+), since different topics", warning)
     count = int(said.replace(",", ""))
-    assert count > 0
+    assert count >= 5
     assert night["counts"]["merges"] == 0
     asked = run_memstate(home, "review", "--json", "--limit", "1000").document
     equal = [pair for pair in asked["pairs"] if pair["a"]["title"] == pair["b"]["title"]]
