@@ -20,6 +20,12 @@ from memstate_core.revise.matching.unit_overlap import UnitIndex, unit_rarity
 
 NONE = -1
 """Code of a missing kind, source or key."""
+_NOT_STATED = (
+    "?", "-", "--", "n/a", "n.a.", "null", "undefined", "unknown", "unspecified", "not available", "not known",
+    "not specified", "tba", "tbd", "unbekannt", "k. a.", "k.a.", "inconnu", "desconocido", "desconhecido",
+    "sconosciuto", "onbekend",
+)  # fmt: skip
+"""What programs and people write in place of a value; in lower case."""
 _MIN_REMAINDER = 3
 """Words that a summary must add to title and fields before it is compared."""
 
@@ -203,7 +209,7 @@ def _slice(frame: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
 
 
 def field_values(current: pl.DataFrame) -> pl.DataFrame:
-    """Current revisions as comparable values.
+    """Current revisions as comparable values, but what says that there is none (`unknown`, `N/A`).
 
     Args:
         current: columns row, name, value_json, field_type; no null values.
@@ -215,7 +221,8 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')
     decoded = pl.when(is_text).then(raw).otherwise(pl.lit('""')).str.json_decode(pl.String)
-    plain = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
+    every = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
+    plain = every.filter(~pl.col("text").str.strip_chars().str.to_lowercase().is_in(_NOT_STATED))
     return plain.select("row", "name", "text", number=number(pl.col("text")), day=day(pl.col("text"))).sort(
         "row", "name"
     )

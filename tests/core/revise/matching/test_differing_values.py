@@ -118,3 +118,10 @@ def test_values_of_different_things(one: str, other: str) -> None:
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_values_of_one_thing(one: str, other: str) -> None:
     assert not contradicts(one, other)
+
+
+@pytest.mark.parametrize("text", ["unknown", "N/A", " NULL ", "?", "k. A.", "desconocido"])
+def test_what_says_that_there_is_no_value_is_none(text: str) -> None:
+    of = corpus([{"title": "A song", "fields": {"language": value}} for value in (text, "French")])
+    assert of.fields["text"].to_list() == ["French"]
+    assert corpus([{"title": "Allergies", "fields": {"value": "none"}}]).fields.height == 1
