@@ -1,5 +1,11 @@
+"""Signals reach the code at places where they can be raised.
+
+A process that sends itself signals is one of its own: a late one would end the worker that runs the tests.
+"""
+
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
@@ -14,6 +20,23 @@ import pytest
 
 from memstate_core.state.interrupts import delayed_interrupts
 
+ROOT = Path(__file__).parents[3]
+
+
+def in_a_process_of_its_own(test: Callable[..., None]) -> Callable[..., None]:
+    """Runs a test in a new process, which has to end well and to print nothing."""
+
+    @functools.wraps(test)
+    def run(**given: int) -> None:
+        name, numbers = test.__name__, {name: int(number) for name, number in given.items()}
+        code = f"from tests.core.state import test_interrupts; test_interrupts.{name}.__wrapped__(**{numbers})"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+    return run
+
 
 def call_and_wait(call: Callable[[], object]) -> None:
     with delayed_interrupts():
@@ -22,6 +45,7 @@ def call_and_wait(call: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@in_a_process_of_its_own
 def test_a_signal_within_a_call_of_polars_is_handled_after_it(number: signal.Signals) -> None:
     returned: list[int] = []
 
@@ -46,16 +70,17 @@ def test_a_signal_within_a_call_of_polars_is_handled_after_it(number: signal.Sig
         signal.signal(number, before)
 
 
-def test_a_signal_that_a_finalizer_swallows_is_sent_again(capfd: pytest.CaptureFixture[str]) -> None:
+@in_a_process_of_its_own
+def test_a_signal_that_a_finalizer_swallows_is_sent_again() -> None:
     class Finalized:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         call_and_wait(Finalized)
-    assert capfd.readouterr().err == ""
 
 
+@in_a_process_of_its_own
 def test_an_interruption_that_has_arrived_is_not_sent_again() -> None:
     """Both a finalizer and the block itself are interrupted; the second ends the block before the first is repeated."""
 
@@ -88,6 +113,7 @@ def test_other_unraisable_errors_are_reported_as_before(capfd: pytest.CaptureFix
     assert "ValueError: of the finalizer" in capfd.readouterr().err
 
 
+@in_a_process_of_its_own
 def test_a_signal_outside_a_library_is_handled_at_once() -> None:
     def interrupt() -> None:
         signal.raise_signal(signal.SIGINT)
