@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
+from memstate_core.model.locale_names import MONTHS, SHORTEST, locale_names, whole_names
 from memstate_core.retrieve.chinese_dates import CHINESE_FORMS
 from memstate_core.retrieve.date_forms import (
     Asked,
@@ -34,15 +34,8 @@ from memstate_core.retrieve.date_forms import (
 )
 from memstate_core.retrieve.question_language import CHINESE, languages_of
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = ("day", "week", "month", "year")
-_SHORTEST = 4
-"""The least number of letters of a name beside its longest form; shorter ones are abbreviations."""
-
 _LINK = r"(?:\s*(?:de|del|do|di|d['\u2019])\b)?\s*"
 _DAY = r"(?P<day>[0-3]?\d)"
 _ORDINAL = r"(?:\.|º|er)?"
@@ -118,11 +111,8 @@ def local_spans(text: str, asked_at: datetime | None, years: list[int]) -> tuple
 def _forms(language: str) -> list[Form]:
     if language == CHINESE:
         return CHINESE_FORMS
-    try:
-        names = import_module(f"dateparser.data.date_translation_data.{language}").info
-    except ModuleNotFoundError as error:
-        if error.name and not error.name.endswith(f".{language}"):
-            raise
+    names = locale_names(language)
+    if not names:
         return []
     words = WORDS.get(language)
     forms = [*_calendar(names, words), *_phrases(names), *_counted(names, words)]
@@ -130,7 +120,7 @@ def _forms(language: str) -> list[Form]:
 
 
 def _calendar(names: Mapping[str, Any], words: Words | None) -> Iterator[Form]:
-    months = _numbered(names, _MONTHS)
+    months = _numbered(names, MONTHS)
     month = _group("month", months)
 
     def named(found: re.Match[str], asked: Asked) -> Iterable[Span]:
@@ -161,7 +151,7 @@ def _phrases(names: Mapping[str, Any]) -> Iterator[Form]:
     meanings = Counter(phrase for phrases in said.values() for phrase in phrases)
     for key, phrases in said.items():
         found = _KEY.fullmatch(key)
-        certain = [phrase for phrase in phrases if meanings[phrase] == 1 and len(phrase) >= _SHORTEST]
+        certain = [phrase for phrase in phrases if meanings[phrase] == 1 and len(phrase) >= SHORTEST]
         if found and certain:
             yield _form(rf"\b{_group('phrase', certain)}\b", relative(_back(found["unit"], int(found["count"]))))
 
@@ -196,8 +186,8 @@ def _counts(names: Mapping[str, Any]) -> dict[str, int]:
 
 def _around(names: Mapping[str, Any], words: Words) -> Iterator[Form]:
     """Weekdays and units with the words before or after them."""
-    days, units = _numbered(names, _WEEKDAYS), {name: unit for unit in _UNITS for name in _whole(names, unit)}
-    longest = {max(_whole(names, day), key=len): number for number, day in enumerate(_WEEKDAYS)}
+    days, units = _numbered(names, _WEEKDAYS), {name: unit for unit in _UNITS for name in whole_names(names, unit)}
+    longest = {max(whole_names(names, day), key=len): number for number, day in enumerate(_WEEKDAYS)}
 
     def weekday(*, today: bool) -> Read:
         return relative(lambda found, now: weekday_span(now, days[found["name"].lower()], today=today))
@@ -213,14 +203,7 @@ def _around(names: Mapping[str, Any], words: Words) -> Iterator[Form]:
 
 
 def _numbered(names: Mapping[str, Any], keys: Iterable[str]) -> dict[str, int]:
-    return {name: at for at, key in enumerate(keys, 1 if "january" in keys else 0) for name in _whole(names, key)}
-
-
-def _whole(names: Mapping[str, Any], key: str) -> list[str]:
-    """The names of a month, weekday or unit without abbreviations, in lower case."""
-    found = [name.lower() for name in names.get(key, [])]
-    longest = max(map(len, found), default=0)
-    return [name for name in found if len(name) >= _SHORTEST or len(name) == longest]
+    return {name: at for at, key in enumerate(keys, 1 if "january" in keys else 0) for name in whole_names(names, key)}
 
 
 def _group(name: str, words: Iterable[str]) -> str:
