@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -67,6 +68,11 @@ def test_one_of_several_like_siblings_is_never_taken() -> None:
     assert estimated({(0, 1): 2 * LIKELY, (0, 2): 0.0}, [], 1) == pytest.approx(1)
 
 
+def spoken(chance: Random, syllables: int) -> str:
+    """A made word."""
+    return "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(syllables))
+
+
 def registers(siblings: int, *, things: int = 240, longer: int = 4) -> list[Topic]:
     """Two registers of people without duplicates, of which the second has a middle name in some titles.
 
@@ -79,10 +85,7 @@ def registers(siblings: int, *, things: int = 240, longer: int = 4) -> list[Topi
         longer: one title in so many has a middle name.
     """
     chance, topics = Random(5), list[Topic]()
-
-    def word() -> str:
-        return "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(4))
-
+    word = partial(spoken, chance, 4)
     streets = [word() for _ in range(12)]
     for thing in range(things):
         name, street = f"{word()} {word()}", chance.choice(streets)
@@ -135,7 +138,7 @@ def people(dated: bool) -> list[Topic]:
         dated: whether the second register states dates of birth.
     """
     chance, topics = Random(8), list[Topic]()
-    sounds = ["".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3)) for _ in range(60)]
+    sounds = [spoken(chance, 3) for _ in range(60)]
     for thing in range(900):
         name = f"{chance.choice(sounds[:30])} {chance.choice(sounds[30:])}"
         fields = {"town": chance.choice(sounds[:4])}
@@ -165,7 +168,7 @@ def test_what_one_register_leaves_out_distinguishes_no_people_over_both() -> Non
 def movers() -> list[Topic]:
     """Two registers that share half of their people, of whom two in five have moved between the two."""
     chance, topics = Random(8), list[Topic]()
-    sounds = ["".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3)) for _ in range(70)]
+    sounds = [spoken(chance, 3) for _ in range(70)]
     for thing in range(900):
         name = f"{chance.choice(sounds[:30])} {chance.choice(sounds[30:60])}"
         fields = {"town": chance.choice(sounds[60:]), "born": f"{chance.randrange(1930, 1945)}"}
