@@ -191,10 +191,12 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
     What makes a pair identical counts as a comparison of its own.
     """
     compared = found.compared
-    chosen = np.isin(compared.pair, kept)
+    is_kept = np.zeros(len(compared), bool)
+    is_kept[kept] = True
+    chosen = is_kept[compared.pair]
     weight = contributions(found.model, compared)[chosen]
     rows = pl.DataFrame({
-        "row": compared.pair[chosen],
+        "row": compared.pair[chosen].astype(np.int64),
         "name": pl.Series(compared.names).gather(compared.comparison[chosen]),
         "value": compared.level[chosen].astype(np.float64),
         "weight": weight.round(3),

@@ -1,7 +1,7 @@
-"""Calls of one function for many items, in this process and in others beside it.
+"""Calls of one function for many items, in threads of this process, or in it and in others beside it.
 
-The others are fresh interpreters that import the function by its name (`fresh_process`). They end with this one, even
-if it is killed; joblib's stay for minutes then, and are no faster (`tests/benchmarks/scope_processes.py`).
+The other processes are fresh interpreters that import the function by its name (`fresh_process`). They end with this
+one, even if it is killed; joblib's stay for minutes then, and are no faster (`tests/benchmarks/scope_processes.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import Condition, Thread
@@ -56,6 +57,26 @@ def mapped(work: Callable[[Item], Result], items: Sequence[Item], processes: int
                 if (taken := shared.take()) is not None:
                     shared.put(taken, work(items[taken]))
             yield shared.results.pop(place)
+
+
+def in_threads(work: Callable[[Item], None], items: Sequence[Item], *, threads: int) -> None:
+    """Calls a function for each item, in several threads of this process at a time.
+
+    Args:
+        work: spends its time where Python's lock is not held, as in most functions of NumPy, SciPy and Polars.
+        items: what it is called with, in any order.
+        threads: how many at most.
+
+    Raises:
+        Exception: what the function raises for an item.
+    """
+    if threads < 2 or len(items) < 2:
+        for item in items:
+            work(item)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, items):
+            pass
 
 
 class _Shared(Generic[Item, Result]):

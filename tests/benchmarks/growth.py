@@ -34,7 +34,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching import deduplication
+from memstate_core.revise.matching import compared_pairs, deduplication
 from memstate_core.revise.matching.corpus import Corpus
 
 DIMENSIONS = 384
@@ -44,13 +44,16 @@ WORDS_PER_ROOT = 60
 TITLE_OFFSET, SUMMARY_OFFSET = 20, 3
 """Mandelbrot's constant: titles have few of the commonest words, summaries many."""
 PARTS = {
-    "candidates": ("nearest_neighbours", "within_groups", "joined"),
-    "comparisons": ("compare", "ranked", "together", "learn_origins"),
-    "signs": ("signs", "namesakes_across", "contradiction", "coincidences", "decide"),
-    "fit": ("fit", "score"),
-    "groups": ("_groups",),
+    "candidates": ((deduplication, "nearest_neighbours"), (deduplication, "within_groups")),
+    "comparisons": ((compared_pairs, "_compared"), (compared_pairs, "ranked"), (compared_pairs, "learn_origins")),
+    "signs": (
+        *((compared_pairs, name) for name in ("signs", "namesakes_across", "in_common", "contradiction")),
+        *((deduplication, name) for name in ("coincidences", "decide")),
+    ),
+    "fit": ((deduplication, "fit"), (deduplication, "score")),
+    "groups": ((deduplication, "_groups"),),
 }
-"""Which functions of `deduplication` a part of the work consists of."""
+"""Which functions of which modules a part of the work consists of."""
 Words = NDArray[np.str_]
 
 
@@ -183,7 +186,7 @@ def measure(topics: int, seed: int) -> Measured:
         limits = constraints(decided, empty(EVIDENCE_TOPIC))
         found = deduplication.deduplicate(corpus, limits, sure=Policy().merge_probability)
     total, cpu = time.perf_counter() - began, time.process_time() - began_cpu
-    parts = {part: sum(seconds[name] for name in names) for part, names in PARTS.items()}
+    parts = {part: sum(seconds[name] for _, name in functions) for part, functions in PARTS.items()}
     result = Labels.complete(truth, topics).judged_groups(found.groups)
     return Measured(topics, len(found.pairs), parts, total, cpu, _peak_mib(), result)
 
@@ -192,14 +195,14 @@ def measure(topics: int, seed: int) -> Measured:
 def _timed() -> Iterator[dict[str, float]]:
     """Seconds spent in each of the functions of PARTS while the block runs."""
     seconds: dict[str, float] = defaultdict(float)
-    originals = {name: getattr(deduplication, name) for names in PARTS.values() for name in names}
-    for name, function in originals.items():
-        setattr(deduplication, name, _clocked(function, name, seconds))
+    originals = [(*place, getattr(*place)) for functions in PARTS.values() for place in functions]
+    for module, name, function in originals:
+        setattr(module, name, _clocked(function, name, seconds))
     try:
         yield seconds
     finally:
-        for name, function in originals.items():
-            setattr(deduplication, name, function)
+        for module, name, function in originals:
+            setattr(module, name, function)
 
 
 def _clocked(function: Callable[..., Any], name: str, seconds: dict[str, float]) -> Callable[..., Any]:

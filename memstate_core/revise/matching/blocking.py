@@ -7,6 +7,7 @@ The overlap of the views also gives an estimate of the pairs that all of them mi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,12 @@ class Candidates:
     def where(self, chosen: NDArray[np.bool_]) -> Candidates:
         """Some of the pairs (pairs,)."""
         return Candidates(self.a[chosen], self.b[chosen], self.seen_by[chosen])
+
+    def in_blocks(self, size: int) -> Iterator[Candidates]:
+        """All of the pairs in blocks of some size, in order; a single one without pairs."""
+        for start in range(0, max(1, len(self)), size):
+            part = slice(start, start + size)
+            yield Candidates(self.a[part], self.b[part], self.seen_by[part])
 
 
 def nearest_neighbours(corpus: Corpus) -> Candidates:

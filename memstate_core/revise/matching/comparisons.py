@@ -7,6 +7,7 @@ are unordered; their weights come from the store's own pairs alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Floats, pair_products
 from memstate_core.revise.matching.unit_overlap import Overlap, UnitIndex
 
-Levels = NDArray[np.int64]
+Levels = NDArray[np.int8]
+Places = NDArray[np.int32]
 
 NOTHING = -1
 LEVELS = 10
@@ -65,8 +67,8 @@ class Compared:
     """
 
     names: tuple[str, ...]
-    pair: Levels
-    comparison: Levels
+    pair: Places
+    comparison: Places
     level: Levels
     stratum: Levels
     similarity: NDArray[np.float64]
@@ -107,10 +109,10 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
     made = [np.flatnonzero(level != NOTHING) for level in levels.values()]
     return Compared(
         names=(*levels, *(f"field:{name}" for name in names), "rank"),
-        pair=np.concatenate([*made, fields["pair"].to_numpy()]),
+        pair=np.concatenate([*made, fields["pair"].to_numpy()], dtype=np.int32),
         comparison=np.concatenate(
             [
-                *(np.full(len(rows), i) for i, rows in enumerate(made)),
+                *(np.full(len(rows), i, np.int32) for i, rows in enumerate(made)),
                 _positions(fields["name"], position),
             ]
         ),
@@ -140,27 +142,31 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
         eligible: pairs that can be matches at all (pairs,).
         topics: how many topics there are.
     """
-    level = np.zeros(len(pairs), np.int64)
+    level = np.zeros(len(pairs), np.int8)
     for among in (eligible, ~eligible):
         score, best = np.where(among, compared.rankings[0], -np.inf), np.full(topics, -np.inf)
         for end in (pairs.a, pairs.b):
             np.maximum.at(best, end, score)
-        level += among * ((score >= best[pairs.a]).astype(np.int64) + (score >= best[pairs.b]))
+        level += among * ((score >= best[pairs.a]).astype(np.int8) + (score >= best[pairs.b]))
     rank = compared.names.index("rank")
     return replace(
         compared,
-        pair=np.concatenate([compared.pair, np.arange(len(pairs))]),
-        comparison=np.concatenate([compared.comparison, np.full(len(pairs), rank)]),
+        pair=np.concatenate([compared.pair, np.arange(len(pairs), dtype=np.int32)]),
+        comparison=np.concatenate([compared.comparison, np.full(len(pairs), rank, np.int32)]),
         level=np.concatenate([compared.level, level]),
     )
 
 
-def together(one: Compared, other: Compared) -> Compared:
-    """Both sets of pairs of one corpus, the second after the first."""
+def together(parts: Sequence[Compared]) -> Compared:
+    """Several sets of pairs of one corpus, at least one, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
     flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title", "contained")
-    joined = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
-    pair = np.concatenate([one.pair, other.pair + len(one)])
-    return Compared(names=one.names, pair=pair, rankings=np.hstack([one.rankings, other.rankings]), **joined)
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in flat}
+    before = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int32)
+    pair = np.concatenate([part.pair + start for part, start in zip(parts, before, strict=False)])
+    rankings = np.hstack([part.rankings for part in parts])
+    return Compared(names=parts[0].names, pair=pair, rankings=rankings, **joined)
 
 
 def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -186,7 +192,7 @@ def _numbers(titles: UnitIndex, pairs: Candidates) -> Levels:
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
     level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
     level = np.where(((level == 3) & (shared > RARE_CODE)) | titles.share_stem(pairs.a, pairs.b), 4, level)
-    return np.where(titles.share_code(pairs.a, pairs.b), 5, np.where(both, level, NOTHING))
+    return np.where(titles.share_code(pairs.a, pairs.b), 5, np.where(both, level, NOTHING)).astype(np.int8)
 
 
 def _summary(corpus: Corpus, pairs: Candidates) -> Levels:
@@ -217,11 +223,11 @@ def _near(distance: pl.Expr) -> pl.Expr:
     return 0.8 * (1 - distance).clip(lower_bound=0)
 
 
-def _positions(names: pl.Series, position: dict[str, int]) -> Levels:
+def _positions(names: pl.Series, position: dict[str, int]) -> Places:
     if not position:
-        return np.empty(0, np.int64)
-    return names.replace_strict(position, return_dtype=pl.Int64).to_numpy()
+        return np.empty(0, np.int32)
+    return names.replace_strict(position, return_dtype=pl.Int32).to_numpy()
 
 
 def _level(values: Floats | NDArray[np.float64], edges: tuple[float, ...]) -> Levels:
-    return np.asarray(np.digitize(values, edges), np.int64)
+    return np.digitize(values, edges).astype(np.int8)

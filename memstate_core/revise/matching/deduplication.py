@@ -20,19 +20,16 @@ from memstate_core.revise.matching.blocking import (
 )
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.coincidences import Coincidences, coincidences
-from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
-from memstate_core.revise.matching.contradictions import BY_TITLE, contradiction, namesakes_across
+from memstate_core.revise.matching.compared_pairs import compared_candidates
+from memstate_core.revise.matching.comparisons import Compared
+from memstate_core.revise.matching.contradictions import BY_TITLE
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.field_names import common_names, with_common_names
-from memstate_core.revise.matching.identifiers import in_common, shared_values
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import contradicted, signs
-from memstate_core.revise.matching.siblings import joined as joined_signs
-from memstate_core.revise.matching.sources import Origins, learn_origins, rankings
-from memstate_core.revise.matching.title_formats import learn_formats
+from memstate_core.revise.matching.sources import Origins
 
 PROBABLE = 0.5
 """Pairs with at least this probability connect groups, whose remaining pairs are then compared."""
@@ -113,35 +110,17 @@ def deduplicate(
     names = common_names(corpus)
     corpus = with_common_names(corpus, names)
     merged, said = earlier or EarlierMerges.none(len(corpus)), answers or Answers.none()
-    pairs = nearest_neighbours(corpus)
-    values = corpus.value_pairs(pairs.a, pairs.b)
-    plain = compare(corpus, pairs, values)
-    clash = contradicted(values, plain.contained)
-    repeated = plain.same_title & (clash == 0)
-    origins = learn_origins(corpus, pairs, rankings(corpus, pairs, plain, clash), repeated, merged.by_runs)
-    relations = origins.relations(pairs)
-    compared = ranked(plain, pairs, ~relations.same, len(corpus))
-    formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
-    found = signs(corpus, pairs, formats, relations, values)
-    namesakes = namesakes_across(found, relations, merged.fields)
-    shared = shared_values(corpus, origins)
-    common = in_common(shared, pairs, found, relations, merged.fields)
-    contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, common=common)
-    different = constraints.different(corpus, pairs) | (contradicts == BY_TITLE)
-    model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
-    scored = score(model, compared, relations)
-    more = within_groups(corpus, pairs, scored.probability >= PROBABLE)
+    comparison, seen = compared_candidates(corpus, nearest_neighbours(corpus), merged)
+    different = constraints.different(corpus, seen.pairs) | (seen.contradicts == BY_TITLE)
+    displaced = merged.displaced(seen.pairs, ~seen.relations.same)
+    model = fit(seen.levels, seen.relations, different, merged.levels, displaced)
+    scored = score(model, seen.levels, seen.relations)
+    more = within_groups(corpus, seen.pairs, scored.probability >= PROBABLE)
     if len(more):
-        values = corpus.value_pairs(more.a, more.b)
-        pairs, plain = joined(pairs, more), together(plain, compare(corpus, more, values))
-        found = joined_signs(found, signs(corpus, more, formats, origins.relations(more), values))
-        relations = origins.relations(pairs)
-        compared = ranked(plain, pairs, ~relations.same, len(corpus))
-        namesakes = namesakes_across(found, relations, merged.fields)
-        common = in_common(shared, pairs, found, relations, merged.fields)
-        contradicts = contradiction(found, pairs, relations, merged.fields, namesakes=namesakes, common=common)
-        scored = score(model, compared, relations)
-    same = identical(found, contradicts, relations)
+        seen = comparison.extended(seen, more)
+        scored = score(model, seen.levels, seen.relations)
+    pairs, origins, contradicts = seen.pairs, comparison.origins, seen.contradicts
+    same = identical(seen.found, contradicts, seen.relations)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
@@ -150,7 +129,7 @@ def deduplicate(
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
-    equal = found.identical & (contradicts == 0)
+    equal = seen.found.identical & (contradicts == 0)
     judged = constraints.judged_different(corpus, pairs)
     chance = coincidences(corpus, pairs, asked, equal, judged, origins, merged)
     same &= ~chance.doubtful
@@ -158,16 +137,16 @@ def deduplicate(
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     wrong = judged & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
     decision = decide(
-        corpus, found, contradicts, pairs, relations, scored, probability=decided,
-        apart=apart, namesakes=namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
+        corpus, seen.found, contradicts, pairs, seen.relations, scored, probability=decided,
+        apart=apart, namesakes=seen.namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
-    kind = kinds(compared, contradicts, decision.held_back, origins.first, pairs)
+    kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
-        pairs, compared, scored, same, chance, apart, contradicts,
-        decision, groups, model, origins, sure, kind, found.reworded, expected, names,
+        pairs, seen.levels, scored, same, chance, apart, contradicts,
+        decision, groups, model, origins, sure, kind, seen.found.reworded, expected, names,
     )  # fmt: skip
 
 

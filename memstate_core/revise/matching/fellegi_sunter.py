@@ -109,21 +109,23 @@ def fit(
     recorded = _merge_counts(compared.names, merged)
     earlier = merged.unique("pair")["probability"]
     candidates = eligible.sum() + earlier.len() + displaced
-    scorer, cells = Scorer(compared, relations), _cells(compared)
-    used = eligible[compared.pair]
-    seen = (compared.pair, cells) if used.all() else (compared.pair[used], cells[used])
+    scorer = Scorer(compared, relations)
+    cells = _cells(compared)[scorer.order]
     rate, weights = MATCH_RATE, _weights(compared.names, recorded)
     for _ in range(ROUNDS):
         probability = np.where(different, 0.0, scorer.scored(rate, weights.ravel()[cells]).probability)
         found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
         rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
-        weights = _weights(compared.names, _pair_counts(*seen, probability, recorded.shape[1:]) + recorded)
+        shares = (np.where(eligible, share, 0.0)[scorer.pair] for share in (1 - probability, probability))
+        counts = np.stack([np.bincount(cells, share, minlength=recorded[0].size) for share in shares])
+        weights = _weights(compared.names, counts.reshape(recorded.shape) + recorded)
     return _model(compared, rate, weights)
 
 
 def score(model: MatchModel, compared: Compared, relations: SourceRelations) -> Scored:
     """Scores pairs; a comparison that the model does not know adds nothing."""
-    return Scorer(compared, relations).scored(model.match_rate, contributions(model, compared))
+    scorer = Scorer(compared, relations)
+    return scorer.scored(model.match_rate, contributions(model, compared)[scorer.order])
 
 
 class Scorer:
@@ -132,12 +134,18 @@ class Scorer:
     Args:
         compared: what was compared of the pairs.
         relations: how their sources relate.
+
+    Attributes:
+        order: the order in which it takes the single comparisons: those of titles first (observations,).
+        pair: the pair of each, in this order (observations,).
     """
 
     def __init__(self, compared: Compared, relations: SourceRelations) -> None:
         self._relations, self._count = relations, len(compared)
         is_text = np.isin(compared.names, TEXT)[compared.comparison]
-        self._parts = [(rows, compared.pair[rows]) for rows in (np.flatnonzero(is_text), np.flatnonzero(~is_text))]
+        self.order = np.concatenate([np.flatnonzero(is_text), np.flatnonzero(~is_text)]).astype(np.int32)
+        self.pair = compared.pair[self.order].astype(np.int64)
+        self._text = int(is_text.sum())
         self._competing = bool(relations.competing.any())
         bound = ceiling(compared.surprise, compared.same_title)
         self._bound = np.where(relations.competing | relations.same, np.inf, bound)
@@ -147,10 +155,11 @@ class Scorer:
 
         Args:
             rate: the share of matches among candidates.
-            added: what each single comparison adds to its pair's weight (observations,).
+            added: what each single comparison adds to its pair's weight, in `order` (observations,).
         """
+        parts = slice(None, self._text), slice(self._text, None)
         text, other = (
-            np.bincount(pair, added[rows], minlength=self._count).astype(np.float64) for rows, pair in self._parts
+            np.bincount(self.pair[part], added[part], minlength=self._count).astype(np.float64) for part in parts
         )
         text += np.log(rate / (1 - rate))
         weight = np.clip(np.minimum(text, self._bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
@@ -175,22 +184,9 @@ def _shape(names: tuple[str, ...]) -> tuple[int, int, int]:
 def _cells(compared: Compared) -> NDArray[np.int64]:
     """The place of each single comparison in a flat table by comparison, stratum and level (observations,)."""
     _, strata, levels = _shape(compared.names)
-    return np.asarray((compared.comparison * strata + compared.stratum[compared.pair]) * levels + compared.level)
-
-
-def _pair_counts(
-    pair: NDArray[np.int64], cells: NDArray[np.int64], probability: Reals, shape: tuple[int, ...]
-) -> Reals:
-    """Others and matches by comparison, stratum and level, from the current probabilities.
-
-    Args:
-        pair: the pair of each single comparison of pairs that may match (observations,).
-        cells: its place (as of `_cells`) (observations,).
-        probability: of a match (pairs,).
-        shape: of a table by comparison, stratum and level.
-    """
-    size, each = int(np.prod(shape)), probability[pair]
-    return np.stack([np.bincount(cells, share, minlength=size).reshape(shape) for share in (1 - each, each)])
+    return np.asarray(
+        (compared.comparison * strata + compared.stratum[compared.pair]) * levels + compared.level, np.int64
+    )
 
 
 def _weights(names: tuple[str, ...], counts: Reals) -> Reals:

@@ -56,7 +56,8 @@ def in_common(
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
-    known = pl.DataFrame({"a": pairs.a, "b": pairs.b, "differs": found.title}).with_row_index("pair")
+    every = pl.DataFrame({"a": pairs.a, "b": pairs.b, "differs": found.title}).with_row_index("pair")
+    known = every.join(shared, on=["a", "b"], how="semi")
     seen = shared.join(known, on=["a", "b"], how="left", maintain_order="left")
     repeats = found.fields.filter("same", pl.col("pair").is_in(np.flatnonzero(relations.within)))
     names = _identifying(seen, repeats, merged, relations.across_by_within)

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstate_core.model.progress import tracked
-from memstate_core.state.parallel import cores
+from memstate_core.state.parallel import cores, in_threads
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
-_PAIR_BLOCK, _DENSE_PAIRS = 200_000, 1_000
-"""Pairs of rows that are multiplied at once; dense rows are copied, and so few stay in the CPU's cache."""
+_PAIR_BLOCK, _DENSE_PAIRS = 20_000, 1_000
+"""Pairs of rows that are multiplied at once; both sides are copied, and so few dense ones stay in the CPU's cache."""
+_FEW_PAIRS = 100_000
+"""Pairs up to which starting threads takes longer than they save."""
 _ROW_CELLS = 20_000_000
 """Cells of a dense block of similarities: 80 MB of float32."""
 LARGE = 10_000
@@ -94,15 +96,21 @@ def dense_ranks(numbers: Ints, below: int) -> Ints:
 def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
     """Inner products of row a[i] of one matrix with row b[i] of another; dense or sparse, float32 (pairs,)."""
     out = np.empty(len(a), np.float32)
-    step = _DENSE_PAIRS if isinstance(left, np.ndarray) else _PAIR_BLOCK
-    for start in range(0, len(a), step):
-        stop = start + step
-        rows, others = left[a[start:stop]], right[b[start:stop]]
-        if isinstance(rows, np.ndarray):
-            out[start:stop] = np.einsum("ij,ij->i", rows, others)
-        else:
-            out[start:stop] = np.asarray(rows.multiply(others).sum(axis=1)).ravel()
+
+    def multiply(start: int) -> None:
+        some, others = a[start : start + _PAIR_BLOCK], b[start : start + _PAIR_BLOCK]
+        out[start : start + _PAIR_BLOCK] = _products(left, right, some, others)
+
+    in_threads(multiply, range(0, len(a), _PAIR_BLOCK), threads=cores() if len(a) > _FEW_PAIRS else 1)
     return out
+
+
+def _products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
+    """The same of one block of pairs."""
+    if not isinstance(left, np.ndarray):
+        return np.asarray(left[a].multiply(right[b]).sum(axis=1)).ravel()
+    parts = [slice(start, start + _DENSE_PAIRS) for start in range(0, len(a), _DENSE_PAIRS)]
+    return np.concatenate([np.einsum("ij,ij->i", left[a[part]], right[b[part]]) for part in parts])
 
 
 def nearest(matrix: Any, members: Ints, k: int) -> tuple[Ints, Ints]:

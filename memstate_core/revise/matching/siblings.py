@@ -80,13 +80,7 @@ class Signs:
     reworded: Flags
 
 
-def signs(
-    corpus: Corpus,
-    pairs: Candidates,
-    formats: TitleFormats,
-    relations: SourceRelations,
-    values: pl.DataFrame | None = None,
-) -> Signs:
+def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: SourceRelations) -> Signs:
     """What contradicts in pairs.
 
     Args:
@@ -94,15 +88,13 @@ def signs(
         pairs: the pairs.
         formats: which fields sources write into their titles.
         relations: how the sources of the pairs relate.
-        values: the values of the pairs' fields (`Corpus.value_pairs`), where they are known already.
     """
     index, stated = corpus.title_units, formats.stated(corpus, pairs, relations)
     code, stem = index.share_code(pairs.a, pairs.b), index.share_stem(pairs.a, pairs.b)
     settled = _differ(corpus, pairs, stated) & ~(relations.competing & (code | stem))
     rest = np.flatnonzero(~settled)
-    known = corpus.value_pairs(pairs.a[rest], pairs.b[rest]) if values is None else _numbered(values, rest, len(pairs))
     some = stated[0][rest], stated[1][rest]
-    flags, fields = _all_signs(corpus, pairs.where(~settled), some, relations.competing[rest], known)
+    flags, fields = _all_signs(corpus, pairs.where(~settled), some, relations.competing[rest])
     by_title = {name: settled if name in ("title", "strict") else np.zeros_like(settled) for name in flags}
     return Signs(
         shared=index.overlap(pairs.a, pairs.b).shared,
@@ -123,17 +115,8 @@ def _differ(corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any]) -> Flags
     """
     index, a, b = corpus.title_units, pairs.a, pairs.b
     found = both(index.differences(a, b, stated, same="misspelt"))
-    found[found] = ~index.adds(
-        a[found], b[found], (corpus.beside_in_titles[b[found]], corpus.beside_in_titles[a[found]])
-    )
+    found[found] = ~index.adds(a[found], b[found], corpus.beside_in_titles)
     return found
-
-
-def _numbered(values: pl.DataFrame, rest: Ints, pairs: int) -> pl.DataFrame:
-    """Values of some of the pairs, numbered as these are."""
-    place = np.full(pairs, -1)
-    place[rest] = np.arange(len(rest))
-    return values.with_columns(pair=pl.Series(place[values["pair"].to_numpy()])).filter(pl.col("pair") >= 0)
 
 
 def _placed(found: Flags, rest: Ints, others: Flags) -> Flags:
@@ -144,21 +127,21 @@ def _placed(found: Flags, rest: Ints, others: Flags) -> Flags:
 
 
 def _all_signs(
-    corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any], competing: Flags, values: pl.DataFrame
+    corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any], competing: Flags
 ) -> tuple[dict[str, Flags], pl.DataFrame]:
-    """All flags of pairs by their names in `Signs`, and the fields (arguments as for `_differing_titles`, `signs`)."""
+    """All flags of pairs by their names in `Signs`, and the fields (arguments as for `_differing_titles`)."""
     index, a, b = corpus.title_units, pairs.a, pairs.b
-    strict, single = index.differences(a, b, stated), corpus.single_values
-    numbers = index.differences(a, b, (single[b], single[a]), numeric=True)
+    strict = index.differences(a, b, stated)
+    numbers = index.differences(a, b, beside=corpus.single_values, numeric=True)
     same, equal = ~both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     titled = corpus.title_code[a] == corpus.title_code[b]
     summaries = compared_summaries(corpus, pairs)
-    fields = differing_fields(values)
+    fields = differing_fields(corpus.value_pairs(a, b))
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     like = summaries.same & corpus.summarised[a] & (differing == 0) & (numbers[0] <= 0) & (numbers[1] <= 0)
     undisputed = (summaries.same | ~(corpus.summarised[a] | corpus.summarised[b])) & (differing == 0)
-    beside = corpus.beside_in_titles[b], corpus.beside_in_titles[a]
-    added = index.systematic(a, b, beside, undisputed) | (either(strict) & negated(corpus.titles, a, b))
+    added = either(strict) & negated(corpus.titles, a, b)
+    added[undisputed] |= index.systematic(a[undisputed], b[undisputed], corpus.beside_in_titles)
     order = equal & ~titled
     order[order] = rearranged(corpus.titles, a[order], b[order])
     accents = differently_accented(corpus.titles, a, b) | summaries.accents

@@ -120,8 +120,9 @@ class UnitIndex:
         self,
         a: Ints,
         b: Ints,
-        stated: tuple[Any, Any],
+        stated: tuple[Any, Any] | None = None,
         *,
+        beside: Any = None,
         same: Literal["exact", "variants", "misspelt"] = "exact",
         numeric: bool = False,
     ) -> tuple[Floats, Floats]:
@@ -132,35 +133,43 @@ class UnitIndex:
         Args:
             a: positions of titles.
             b: positions of the others.
-            stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
+            stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units);
+                none by default.
+            beside: what each topic states besides its title, CSR of ones (topics, units); nothing by default.
             same: which units are the same: equal ones, also spelling variants of long words, or also words that
                 differ by one edit.
             numeric: only numbers and codes.
         """
         known = {"exact": self._exact, "variants": self._loose, "misspelt": self._misspelt}[same]
+        known = known if beside is None else known.maximum(beside)
         own = self.own.multiply(self._numeric[None, :]).tocsr() if numeric else self.own
         total = np.asarray(own.sum(axis=1)).ravel()
-        missing = [
-            total[one] - pair_products(own, known, one, other) - _beyond(beside, own, known, one, other)
-            for one, other, beside in ((a, b, stated[0]), (b, a, stated[1]))
-        ]
+        missing = [total[one] - pair_products(own, known, one, other) for one, other in ((a, b), (b, a))]
+        if stated is not None:
+            missing[0] -= _beyond(stated[0], own, known, a, b)
+            missing[1] -= _beyond(stated[1], own, known, b, a)
         return missing[0], missing[1]
 
-    def adds(self, a: Ints, b: Ints, stated: tuple[Any, Any]) -> NDArray[np.bool_]:
-        """Pairs of which one title alone has units that the other lacks, spelling variants aside (pairs,)."""
-        missing = self.differences(a, b, stated, same="variants")
-        return np.asarray((missing[0] > 0) ^ (missing[1] > 0))
-
-    def systematic(self, a: Ints, b: Ints, stated: tuple[Any, Any], alike: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Pairs of which one title adds a unit that titles with other units add, too (pairs,).
+    def adds(self, a: Ints, b: Ints, beside: Any) -> NDArray[np.bool_]:
+        """Pairs of which one title alone has units that the other topic states nowhere, variants aside (pairs,).
 
         Args:
             a: positions of titles (pairs,).
             b: positions of the others (pairs,).
-            stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
-            alike: pairs that show what titles add, since nothing else differs in them (pairs,).
+            beside: what each topic states besides its title, CSR of ones (topics, units).
         """
-        missing = self.differences(a, b, stated, same="variants")
+        missing = self.differences(a, b, beside=beside, same="variants")
+        return np.asarray((missing[0] > 0) ^ (missing[1] > 0))
+
+    def systematic(self, a: Ints, b: Ints, beside: Any) -> NDArray[np.bool_]:
+        """Pairs of which one title adds a unit that titles with other units add, too (pairs,).
+
+        Args:
+            a: positions of titles in whose topics nothing else differs, so that they show what titles add (pairs,).
+            b: positions of the others (pairs,).
+            beside: what each topic states besides its title, CSR of ones (topics, units).
+        """
+        missing = self.differences(a, b, beside=beside, same="variants")
         found = np.zeros(len(a), bool)
         rows = np.flatnonzero((missing[0] > 0) ^ (missing[1] > 0))
         if not len(rows):
@@ -170,10 +179,9 @@ class UnitIndex:
         added = (self.own[more] - self.own[more].multiply(self._loose[less])).tocsr()
         added.eliminate_zeros()
         unit, pair = added.indices, np.repeat(np.arange(len(rows)), np.diff(added.indptr))
-        shown = alike[rows][pair]
-        bases = np.unique(np.stack([unit, self.codes[less[pair]]])[:, shown], axis=1)
+        bases = np.unique(np.stack([unit, self.codes[less[pair]]]), axis=1)
         often = np.bincount(bases[0], minlength=self.own.shape[1]) >= SYSTEMATIC
-        found[rows[pair[often[unit] & shown]]] = True
+        found[rows[pair[often[unit]]]] = True
         return found
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
