@@ -193,8 +193,8 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
     compared = found.compared
     is_kept = np.zeros(len(compared), bool)
     is_kept[kept] = True
-    chosen = is_kept[compared.pair]
-    weight = contributions(found.model, compared)[chosen]
+    chosen = np.flatnonzero(is_kept[compared.pair])
+    weight = contributions(found.model, compared, chosen)
     rows = pl.DataFrame({
         "row": compared.pair[chosen].astype(np.int64),
         "name": pl.Series(compared.names).gather(compared.comparison[chosen]),

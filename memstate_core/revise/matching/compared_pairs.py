@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.revise.matching.blocking import Candidates, joined
-from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
+from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together, unranked
 from memstate_core.revise.matching.contradictions import contradiction, namesakes_across
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
@@ -33,8 +33,7 @@ class ComparedPairs:
 
     Attributes:
         pairs: the pairs.
-        plain: their agreement, each pair by itself.
-        levels: the same, and how each pair ranks among those of its topics.
+        levels: their agreement, and how each pair ranks among those of its topics.
         found: signs that they are siblings.
         relations: how their sources relate.
         namesakes: pairs that may be namesakes (`namesakes_across`) (pairs,).
@@ -42,7 +41,6 @@ class ComparedPairs:
     """
 
     pairs: Candidates
-    plain: Compared
     levels: Compared
     found: Signs
     relations: SourceRelations
@@ -74,16 +72,26 @@ class Comparison:
         found = signs(self.corpus, more, self.formats, self.origins.relations(more))
         pairs = joined(known.pairs, more)
         return self.of(
-            pairs, together([known.plain, plain]), joined_signs(known.found, found), self.origins.relations(pairs)
+            pairs,
+            together([unranked(known.levels), plain]),
+            joined_signs(known.found, found),
+            self.origins.relations(pairs),
         )
 
     def of(self, pairs: Candidates, plain: Compared, found: Signs, relations: SourceRelations) -> ComparedPairs:
-        """What follows from agreement and signs of all pairs together (arguments as in `ComparedPairs`)."""
+        """What follows from agreement and signs of all pairs together.
+
+        Args:
+            pairs: the pairs.
+            plain: their agreement, each pair by itself.
+            found: signs that they are siblings.
+            relations: how their sources relate.
+        """
         levels = ranked(plain, pairs, ~relations.same, len(self.corpus))
         namesakes = namesakes_across(found, relations, self.merged)
         common = in_common(self.shared, pairs, found, relations, self.merged)
         contradicts = contradiction(found, pairs, relations, self.merged, namesakes=namesakes, common=common)
-        return ComparedPairs(pairs, plain, levels, found, relations, namesakes, contradicts)
+        return ComparedPairs(pairs, levels, found, relations, namesakes, contradicts)
 
 
 def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerges) -> tuple[Comparison, ComparedPairs]:

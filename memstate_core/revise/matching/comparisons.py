@@ -157,6 +157,13 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
     )
 
 
+def unranked(compared: Compared) -> Compared:
+    """The same without the comparison `rank`."""
+    kept = compared.comparison != compared.names.index("rank")
+    pair, comparison, level = (each[kept] for each in (compared.pair, compared.comparison, compared.level))
+    return replace(compared, pair=pair, comparison=comparison, level=level)
+
+
 def together(parts: Sequence[Compared]) -> Compared:
     """Several sets of pairs of one corpus, at least one, one after the other."""
     if len(parts) == 1:

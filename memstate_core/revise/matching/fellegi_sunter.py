@@ -27,7 +27,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memstate_core.revise.matching.comparisons import LEVELS, STRATA, TEXT, Compared
-from memstate_core.revise.matching.corpus import NONE
+from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.patterns import Patterns, cells
 from memstate_core.revise.matching.priors import (
     AT_MOST,
     MATCH_RATE,
@@ -110,22 +111,19 @@ def fit(
     earlier = merged.unique("pair")["probability"]
     candidates = eligible.sum() + earlier.len() + displaced
     scorer = Scorer(compared, relations)
-    cells = _cells(compared)[scorer.order]
     rate, weights = MATCH_RATE, _weights(compared.names, recorded)
     for _ in range(ROUNDS):
-        probability = np.where(different, 0.0, scorer.scored(rate, weights.ravel()[cells]).probability)
+        probability = np.where(different, 0.0, scorer.scored(rate, weights).probability)
         found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
         rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
-        shares = (np.where(eligible, share, 0.0)[scorer.pair] for share in (1 - probability, probability))
-        counts = np.stack([np.bincount(cells, share, minlength=recorded[0].size) for share in shares])
+        counts = np.stack([scorer.counts(eligible * share) for share in (1 - probability, probability)])
         weights = _weights(compared.names, counts.reshape(recorded.shape) + recorded)
     return _model(compared, rate, weights)
 
 
 def score(model: MatchModel, compared: Compared, relations: SourceRelations) -> Scored:
     """Scores pairs; a comparison that the model does not know adds nothing."""
-    scorer = Scorer(compared, relations)
-    return scorer.scored(model.match_rate, contributions(model, compared)[scorer.order])
+    return Scorer(compared, relations).scored(model.match_rate, _table(model, compared.names))
 
 
 class Scorer:
@@ -134,59 +132,58 @@ class Scorer:
     Args:
         compared: what was compared of the pairs.
         relations: how their sources relate.
-
-    Attributes:
-        order: the order in which it takes the single comparisons: those of titles first (observations,).
-        pair: the pair of each, in this order (observations,).
     """
 
     def __init__(self, compared: Compared, relations: SourceRelations) -> None:
-        self._relations, self._count = relations, len(compared)
-        is_text = np.isin(compared.names, TEXT)[compared.comparison]
-        self.order = np.concatenate([np.flatnonzero(is_text), np.flatnonzero(~is_text)]).astype(np.int32)
-        self.pair = compared.pair[self.order].astype(np.int64)
-        self._text = int(is_text.sum())
+        is_text = np.isin(compared.names, TEXT)
+        self._text, self._other = Patterns(compared, is_text), Patterns(compared, ~is_text)
+        self._relations = relations
         self._competing = bool(relations.competing.any())
         bound = ceiling(compared.surprise, compared.same_title)
         self._bound = np.where(relations.competing | relations.same, np.inf, bound)
 
-    def scored(self, rate: float, added: Reals) -> Scored:
+    def scored(self, rate: float, weights: Reals) -> Scored:
         """The scores.
 
         Args:
             rate: the share of matches among candidates.
-            added: what each single comparison adds to its pair's weight, in `order` (observations,).
+            weights: what each level adds to a pair's weight (comparisons, strata, levels).
         """
-        parts = slice(None, self._text), slice(self._text, None)
-        text, other = (
-            np.bincount(self.pair[part], added[part], minlength=self._count).astype(np.float64) for part in parts
-        )
-        text += np.log(rate / (1 - rate))
-        weight = np.clip(np.minimum(text, self._bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
+        text = self._text.sums(weights) + np.log(rate / (1 - rate))
+        weight = np.clip(np.minimum(text, self._bound) + self._other.sums(weights), -_MAX_LOGIT, _MAX_LOGIT)
         odds = np.where(self._relations.same, 0.0, np.exp(weight))
         return Scored(weight, _exclusive(odds, self._relations) if self._competing else odds / (1 + odds))
 
+    def counts(self, shares: Reals) -> Reals:
+        """How much of the pairs each level has (a flat table by comparison, stratum and level).
 
-def contributions(model: MatchModel, compared: Compared) -> Reals:
-    """What each single comparison adds to its pair's weight (observations,)."""
+        Args:
+            shares: how much each pair counts for (pairs,).
+        """
+        return self._text.counts(shares) + self._other.counts(shares)
+
+
+def contributions(model: MatchModel, compared: Compared, rows: Ints) -> Reals:
+    """What some single comparisons add to the weights of their pairs (rows,).
+
+    Args:
+        model: the model.
+        compared: what was compared of pairs.
+        rows: positions of single comparisons (rows,).
+    """
+    return np.asarray(_table(model, compared.names).ravel()[cells(compared, rows)])
+
+
+def _table(model: MatchModel, names: tuple[str, ...]) -> Reals:
+    """The weights of some comparisons by stratum and level; 0 where the model does not know one."""
     known = {name: i for i, name in enumerate(model.comparisons)}
-    place = np.array([known.get(name, NONE) for name in compared.names], dtype=np.int64)[compared.comparison]
-    table = np.asarray(model.weights).reshape(_shape(model.comparisons))
-    found = table[place, compared.stratum[compared.pair], compared.level]
-    return np.where(place == NONE, 0.0, found)
+    weights = np.asarray(model.weights).reshape(_shape(model.comparisons))
+    return np.stack([weights[known[name]] if name in known else np.zeros(weights.shape[1:]) for name in names])
 
 
 def _shape(names: tuple[str, ...]) -> tuple[int, int, int]:
     """That of a table by comparison, stratum and level."""
     return len(names), len(STRATA) + 1, LEVELS
-
-
-def _cells(compared: Compared) -> NDArray[np.int64]:
-    """The place of each single comparison in a flat table by comparison, stratum and level (observations,)."""
-    _, strata, levels = _shape(compared.names)
-    return np.asarray(
-        (compared.comparison * strata + compared.stratum[compared.pair]) * levels + compared.level, np.int64
-    )
 
 
 def _weights(names: tuple[str, ...], counts: Reals) -> Reals:
