@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from memstate_core.state.parallel import cores, mapped
+from memstate_core.state.parallel import cores, in_threads, mapped
 from tests.core.state.side_work import fatal, noisy, refused, unsendable, whose
 from tests.processes import FRESH, children, is_alive, program, until
 
@@ -86,3 +87,27 @@ def test_cores_are_those_that_the_process_may_use() -> None:
     finally:
         os.sched_setaffinity(0, allowed)
     assert cores() == len(allowed)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_do_each_item_once(threads: int) -> None:
+    done: list[int] = []
+    in_threads(done.append, range(100), threads=threads)
+    assert sorted(done) == list(range(100))
+
+
+def test_threads_work_at_the_same_time() -> None:
+    together = threading.Barrier(3)
+    in_threads(lambda _: together.wait(timeout=10), range(3), threads=3)
+
+
+def test_one_thread_is_this_one() -> None:
+    seen: set[int] = set()
+    in_threads(lambda _: seen.add(threading.get_ident()), range(3), threads=1)
+    assert seen == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_fails_in_a_thread_is_raised(threads: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda item: 1 // item, range(10), threads=threads)

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from memstate_core.revise.matching.blocking import Candidates, joined
-from memstate_core.revise.matching.comparisons import FIELD_EDGES, LEVELS, TEXT, Compared, compare, ranked, together
+from memstate_core.revise.matching.comparisons import (
+    FIELD_EDGES,
+    LEVELS,
+    TEXT,
+    Compared,
+    compare,
+    ranked,
+    together,
+    unranked,
+)
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.priors import levels_of
 from tests.core.revise.matching.corpora import corpus, every_pair
@@ -197,7 +206,7 @@ def observations(compared: Compared) -> set[tuple[int, int, int]]:
 def test_two_sets_compared_together_are_as_all_compared_at_once(cut: int) -> None:
     of = corpus(STORE)
     one, other = part(every_pair(of), slice(cut)), part(every_pair(of), slice(cut, None))
-    parts, whole = together(compare(of, one), compare(of, other)), compare(of, joined(one, other))
+    parts, whole = together([compare(of, one), compare(of, other)]), compare(of, joined(one, other))
     assert observations(parts) == observations(whole)
     assert len(parts.pair) == len(whole.pair)
     for name in {field.name for field in fields_of(Compared)} - {"pair", "comparison", "level"}:
@@ -220,6 +229,7 @@ def ranks(of: Corpus, eligible: list[bool]) -> dict[int, int]:
     compared = ranked(plain, pairs, np.array(eligible), len(of))
     added = compared.comparison == compared.names.index("rank")
     assert observations(plain) < observations(compared)
+    assert observations(unranked(compared)) == observations(plain)
     return dict(zip(compared.pair[added].tolist(), compared.level[added].tolist(), strict=True))
 
 

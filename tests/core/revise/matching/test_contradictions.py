@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.revise.matching import deduplication
+from memstate_core.revise.matching import compared_pairs, deduplication
 from memstate_core.revise.matching.contradictions import MIN_ANCHORS, REASONS
 from memstate_core.revise.matching.decision import Decision, decide
 from memstate_core.revise.matching.deduplication import Deduplicated
@@ -53,7 +53,7 @@ def test_they_would_be_merged_if_things_of_one_title_within_a_catalogue_did_not_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     merged, right = of_every_kind(SHARES[0])
-    monkeypatch.setattr(deduplication, "namesakes_across", lambda found, *_: np.zeros(len(found.shared), bool))
+    monkeypatch.setattr(compared_pairs, "namesakes_across", lambda found, *_: np.zeros(len(found.shared), bool))
     damaged, still = of_every_kind(SHARES[0])
     assert damaged - still > 2 * (merged - right)
 

@@ -104,7 +104,7 @@ def test_a_comparison_that_the_model_does_not_know_adds_nothing() -> None:
     known, pairs = plain.compared, every_pair(of)
     wider = ranked(compare(of, pairs), pairs, ~plain.relations.same, len(of))
     assert "field:shoe" in {*wider.names} - {*known.names}
-    added = contributions(plain.model, wider)
+    added = contributions(plain.model, wider, np.arange(len(wider.pair)))
     assert (added[wider.comparison == wider.names.index("field:shoe")] == 0).all()
     assert added[wider.comparison == wider.names.index("title")].any()
 

@@ -83,13 +83,15 @@ def test_in_a_large_store_the_rough_search_misses_next_to_nothing(
     assert len(rough - exact) <= 0.02 * len(exact)
 
 
-@given(matrices, shapes, st.integers(1, 4), st.randoms(use_true_random=False))
-def test_pair_products_are_inner_products(matrix: Matrix, shape: Any, block: int, chance: Any) -> None:
+@given(matrices, shapes, st.integers(1, 4), st.sampled_from([0, 100]), st.randoms(use_true_random=False))
+def test_pair_products_are_inner_products(matrix: Matrix, shape: Any, block: int, few: int, chance: Any) -> None:
     count = 0 if not len(matrix) else 7
     a, b = (np.array([chance.randrange(len(matrix)) for _ in range(count)], np.int64) for _ in range(2))
     other = matrix[::-1] * 2
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearest_module, "_PAIR_BLOCK", block)
+        patch.setattr(nearest_module, "_DENSE_PAIRS", 2)
+        patch.setattr(nearest_module, "_FEW_PAIRS", few)
         products = pair_products(shape(matrix), shape(other), a, b)
     assert products.dtype == np.float32
     np.testing.assert_allclose(products, [matrix[i] @ other[j] for i, j in zip(a, b, strict=True)], atol=1e-5)
