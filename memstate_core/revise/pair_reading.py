@@ -15,8 +15,8 @@ import polars as pl
 from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.text import normalised
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.nearest import Ints
 
 MAX_VALUE = 32
 """Characters of a value that a reading keeps."""

@@ -59,24 +59,24 @@ def mapped(work: Callable[[Item], Result], items: Sequence[Item], processes: int
             yield shared.results.pop(place)
 
 
-def in_threads(work: Callable[[Item], None], items: Sequence[Item], *, threads: int) -> None:
+def in_threads(work: Callable[[Item], Result], items: Sequence[Item], *, threads: int) -> list[Result]:
     """Calls a function for each item, in several threads of this process at a time.
 
     Args:
         work: spends its time where Python's lock is not held, as in most functions of NumPy, SciPy and Polars.
-        items: what it is called with, in any order.
+        items: what it is called with.
         threads: how many at most.
+
+    Returns:
+        The results, in the order of the items.
 
     Raises:
         Exception: what the function raises for an item.
     """
     if threads < 2 or len(items) < 2:
-        for item in items:
-            work(item)
-        return
+        return list(map(work, items))
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, items):
-            pass
+        return list(pool.map(work, items))
 
 
 class _Shared(Generic[Item, Result]):

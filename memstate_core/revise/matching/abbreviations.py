@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.nearest import incidence
+from memstate_core.revise.matching.arrays import incidence
 from memstate_core.revise.matching.tokens import folded, word_runs
 
 MOST_INITIALS = 5

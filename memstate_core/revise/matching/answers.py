@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.comparisons import Compared
 from memstate_core.revise.matching.contradictions import BY_TITLE, REASONS
 from memstate_core.revise.matching.corpus import NONE
-from memstate_core.revise.matching.nearest import Ints
 
 Reals = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.contradictions import BY_TITLE, BY_WORDING, MIN_ANCHORS
 from memstate_core.revise.matching.decoys import Reals, hidden_siblings
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.links import components, witnesses
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import Signs
 from memstate_core.revise.matching.sources import SourceRelations
 

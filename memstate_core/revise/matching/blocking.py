@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from memstate_core.revise.matching.arrays import Ints, distinct, without
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Ints, distinct, nearest, without
+from memstate_core.revise.matching.nearest import nearest
 
 NEIGHBOURS = 20
 """Nearest neighbours of a topic that each view proposes."""

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import compatible
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.part_shares import CERTAIN, joint, least, part_shares, share_across, stands_for
 from memstate_core.revise.matching.parts import Reals, Sample, agreements, counted, sampled
 from memstate_core.revise.matching.sources import Origins

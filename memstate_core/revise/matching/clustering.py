@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.nearest import Ints
 
 Reals = NDArray[np.float64]
 

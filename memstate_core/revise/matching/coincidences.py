@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 from scipy.special import pdtr
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.chance import Chance, chance_of
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.parts import Reals, agreements, counted, parts_of, sampled
 from memstate_core.revise.matching.sources import Origins
 

@@ -5,11 +5,12 @@ The values of all fields of all pairs would take more memory than all else, so p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from memstate_core.revise.matching.arrays import Floats, Ints
 from memstate_core.revise.matching.blocking import Candidates, joined
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together, unranked
 from memstate_core.revise.matching.contradictions import contradiction, namesakes_across
@@ -17,7 +18,6 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.identifiers import in_common, shared_values
-from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.siblings import Signs, contradicted, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, SourceRelations, learn_origins, rankings
@@ -68,7 +68,7 @@ class Comparison:
 
     def extended(self, known: ComparedPairs, more: Candidates) -> ComparedPairs:
         """Compares more pairs, and puts them after those that are known."""
-        plain, _ = _compared(self.corpus, more)
+        plain = _by_titles(_compared(self.corpus, more)[0])
         found = signs(self.corpus, more, self.formats, self.origins.relations(more))
         pairs = joined(known.pairs, more)
         return self.of(
@@ -105,10 +105,16 @@ def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerge
     plain, clash = _compared(corpus, pairs)
     repeated = plain.same_title & (clash == 0)
     origins = learn_origins(corpus, pairs, rankings(corpus, pairs, plain, clash), repeated, earlier.by_runs)
+    plain = _by_titles(plain)
     relations = origins.relations(pairs)
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     comparison = Comparison(corpus, origins, formats, shared_values(corpus, origins), earlier.fields)
     return comparison, comparison.of(pairs, plain, signs(corpus, pairs, formats, relations), relations)
+
+
+def _by_titles(plain: Compared) -> Compared:
+    """Agreement with the ranking by titles alone; nothing needs the others once the sources are known."""
+    return replace(plain, rankings=plain.rankings[:1].copy())
 
 
 def _compared(corpus: Corpus, pairs: Candidates) -> tuple[Compared, Floats]:

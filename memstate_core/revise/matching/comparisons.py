@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Floats, pair_products
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.nearest import Floats, pair_products
 from memstate_core.revise.matching.unit_overlap import Overlap, UnitIndex
 
 Levels = NDArray[np.int8]

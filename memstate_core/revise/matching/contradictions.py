@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from memstate_core.revise.matching.arrays import Floats, Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.identifiers import InCommon
-from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.siblings import FAMILY, Signs, flagged
 from memstate_core.revise.matching.sources import SourceRelations
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
-from memstate_core.revise.matching.nearest import Ints, pair_products, tfidf
+from memstate_core.revise.matching.arrays import Ints, pair_products, tfidf
 from memstate_core.revise.matching.tokens import letter_groups, units, words
 from memstate_core.revise.matching.typed_dates import day
 from memstate_core.revise.matching.typed_values import number

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memstate_core.revise.matching.arrays import Ints, pair_products
 from memstate_core.revise.matching.belief import belief
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.contradictions import BY_TITLE
@@ -20,7 +21,6 @@ from memstate_core.revise.matching.decoys import Reals
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.links import components, witnesses
-from memstate_core.revise.matching.nearest import Ints, pair_products
 from memstate_core.revise.matching.siblings import Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND

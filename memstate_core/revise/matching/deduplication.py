@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memstate_core.revise.constraints import Constraints
 from memstate_core.revise.matching.answers import Answers, estimated, kinds, refuted
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import (
     Candidates,
     compatible,
@@ -28,7 +29,6 @@ from memstate_core.revise.matching.decision import Decision, decide, identical, 
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.field_names import common_names, with_common_names
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import Origins
 
 PROBABLE = 0.5

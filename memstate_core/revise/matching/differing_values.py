@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.abbreviations import known_units
+from memstate_core.revise.matching.arrays import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
-from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, units
 from memstate_core.revise.matching.typed_dates import other_clock, other_time, times
 from memstate_core.revise.matching.typed_values import amounts, other_duration, other_number, other_year

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.arrays import Ints
 
 MIN_LETTERS = 4
 """Letters of words that are compared: among shorter ones, one edit is more often another word."""

@@ -26,8 +26,8 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.comparisons import LEVELS, STRATA, TEXT, Compared
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.patterns import Patterns, cells
 from memstate_core.revise.matching.priors import (
     AT_MOST,

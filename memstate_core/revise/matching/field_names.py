@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from memstate_core.revise.matching.arrays import pair_products
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import differing_fields
-from memstate_core.revise.matching.nearest import pair_products
 from memstate_core.revise.matching.parts import sampled
 
 MIN_PAIRS, AGREEING = 30, 0.2

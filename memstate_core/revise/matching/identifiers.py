@@ -56,6 +56,9 @@ def in_common(
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
+    if shared.is_empty():
+        nothing = np.zeros(len(pairs), bool)
+        return InCommon(nothing, nothing)
     every = pl.DataFrame({"a": pairs.a, "b": pairs.b, "differs": found.title}).with_row_index("pair")
     known = every.join(shared, on=["a", "b"], how="semi")
     seen = shared.join(known, on=["a", "b"], how="left", maintain_order="left")

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from memstate_core.revise.matching.arrays import Ints, pair_products
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.differing_values import Flags
-from memstate_core.revise.matching.nearest import Ints, pair_products
 
 
 def components(pairs: Candidates, linked: Flags, topics: int) -> Ints:

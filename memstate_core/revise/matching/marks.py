@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.nearest import Ints, incidence, pair_products
+from memstate_core.revise.matching.arrays import Ints, incidence, pair_products
 
 _DASHES = str.maketrans("\u2212\u2013", "--")
 _NUMBER = r"\d(?:[\d.,]*\d)?"

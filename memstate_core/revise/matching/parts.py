@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import compared_summaries, differing_fields
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.typed_values import MEASURED, NEAR_NUMBER
 
 Reals = NDArray[np.float64]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints, dense_ranks
 from memstate_core.revise.matching.comparisons import LEVELS, STRATA, Compared
-from memstate_core.revise.matching.nearest import Ints, dense_ranks
 
 Reals = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from memstate_core.revise.matching.arrays import Floats, Ints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags, both, compared_summaries, differing_fields, either
 from memstate_core.revise.matching.marks import differently_marked
-from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.unit_overlap import UnitIndex

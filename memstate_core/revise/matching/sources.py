@@ -19,10 +19,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from memstate_core.revise.matching.arrays import Floats, Ints, dense_ranks, pair_products
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.comparisons import Compared
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Floats, Ints, dense_ranks, pair_products
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
 """Numbers of best pairs of a source to examine; the depth with the lowest bound decides."""

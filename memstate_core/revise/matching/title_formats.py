@@ -19,9 +19,9 @@ import polars as pl
 from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
+from memstate_core.revise.matching.arrays import Ints, pair_products
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Ints, pair_products
 from memstate_core.revise.matching.sources import Origins, SourceRelations, mutual_best
 
 MIN_PAIRS, OFTEN = 30, 0.3

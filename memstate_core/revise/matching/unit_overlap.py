@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from memstate_core.revise.matching.arrays import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.edits import one_edit
-from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, unit_groups, units, words
 
 ALIKE = 0.7

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.parts import Sample, sampled
 
 SHRINK = 10.0

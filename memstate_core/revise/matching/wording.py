@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.arrays import Ints, incidence, pair_products
 from memstate_core.revise.matching.edits import MIN_LETTERS
-from memstate_core.revise.matching.nearest import Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import folded, is_number, word_runs, words
 
 Flags = NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memstate_core.revise.matching.abbreviations import known_units
-from memstate_core.revise.matching.nearest import incidence
+from memstate_core.revise.matching.arrays import incidence
 from memstate_core.revise.matching.tokens import units
 
 ABBREVIATED = [

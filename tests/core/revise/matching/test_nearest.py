@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching import nearest as nearest_module
+from memstate_core.revise.matching.arrays import dense_ranks, pair_products, tfidf, without
 from memstate_core.revise.matching.blocking import all_pairs, completeness, nearest_neighbours, within_groups
 from memstate_core.revise.matching.comparisons import compare
-from memstate_core.revise.matching.nearest import dense_ranks, nearest, pair_products, tfidf, without
+from memstate_core.revise.matching.nearest import nearest
 from memstate_core.revise.matching.tokens import words
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
 

@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from memstate_core.revise.matching import nearest as nearest_module
-from memstate_core.revise.matching.nearest import bfloat16_is_fast, distinct, nearest, tfidf
+from memstate_core.revise.matching.arrays import distinct, tfidf
+from memstate_core.revise.matching.nearest import nearest
+from memstate_core.revise.matching.rough_search import bfloat16_is_fast
 from memstate_core.revise.matching.tokens import folded, words
 
 K = 5

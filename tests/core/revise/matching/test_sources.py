@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.blocking import Candidates, nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair, plain_repeats
 from tests.core.revise.matching.families import Store
