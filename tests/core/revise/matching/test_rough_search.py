@@ -1,13 +1,17 @@
-"""The search for nearest rows: exact where there are few, and nearly so, but linear in memory, where there are many."""
+"""The rough search for nearest rows, of which exact products choose, where there are many."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching import nearest as nearest_module
-from memstate_core.revise.matching.arrays import distinct, tfidf
+from memstate_core.revise.matching import rough_search
+from memstate_core.revise.matching.arrays import tfidf
 from memstate_core.revise.matching.nearest import nearest
 from memstate_core.revise.matching.rough_search import bfloat16_is_fast
 from memstate_core.revise.matching.tokens import folded, words
@@ -45,7 +49,7 @@ def test_sparse_rows_find_their_nearest_by_rare_words(monkeypatch: pytest.Monkey
     matrix, members = tfidf(texts, words), np.arange(200)
     exact = set(zip(*nearest(matrix, members, K), strict=True))
     monkeypatch.setattr(nearest_module, "LARGE", 0)
-    monkeypatch.setattr(nearest_module, "FREQUENT", 0.5)
+    monkeypatch.setattr(rough_search, "FREQUENT", 0.5)
     rough = set(zip(*nearest(matrix, members, K), strict=True))
     products = {pair: (matrix[pair[0]] @ matrix[pair[1]].T).sum() for pair in rough | exact}
     assert (7, 150) in rough
@@ -68,7 +72,7 @@ def test_dense_rows_find_the_same_neighbours_with_and_without_bfloat16(
     monkeypatch: pytest.MonkeyPatch, fast: bool
 ) -> None:
     monkeypatch.setattr(nearest_module, "LARGE", 0)
-    monkeypatch.setattr(nearest_module, "bfloat16_is_fast", lambda: fast)
+    monkeypatch.setattr(rough_search, "bfloat16_is_fast", lambda: fast)
     rows, members = _dense(300, np.random.default_rng(1)), np.arange(300)
     assert set(zip(*nearest(rows, members, K), strict=True)) == _by_definition(rows, members, K)
 
@@ -79,9 +83,53 @@ def test_few_rows_and_none() -> None:
     assert [part.tolist() for part in nearest(tfidf(["", ""], words), np.arange(2), K)] == [[], []]
 
 
-def test_distinct_numbers_of_several_parts() -> None:
-    assert distinct([np.array([5, 0, 5]), np.array([2, 0])]).tolist() == [0, 2, 5]
-    assert distinct([]).tolist() == []
+def _near_duplicates(count: int, dimension: int) -> NDArray[np.float32]:
+    """Rows of which each second one is the one before it, turned a little."""
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((count, dimension), dtype=np.float32)
+    rows[1::2] = rows[::2] + 0.3 * rows[1::2]
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_among_very_many_dense_rows_near_duplicates_are_found_by_their_leading_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = _near_duplicates(1000, 384)
+    found = nearest_with(monkeypatch, rows)
+    assert {(at, at + 1) for at in range(0, 1000, 2)} <= found
+    monkeypatch.setattr(rough_search, "LEADING", 1)
+    assert not {(at, at + 1) for at in range(0, 1000, 2)} <= nearest_with(monkeypatch, rows)
+
+
+def test_leading_directions_are_those_that_hold_most_of_the_rows() -> None:
+    rows = np.zeros((500, 200), np.float32)
+    rows[:, 150:] = np.random.default_rng(5).standard_normal((500, 50))
+    part = rough_search._leading(rows)
+    assert part.shape == (500, rough_search.LEADING)
+    np.testing.assert_allclose(part @ part.T, rows @ rows.T, atol=1e-3)
+
+
+def test_among_very_many_sparse_rows_the_heaviest_columns_find_near_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    texts = [" ".join(f"word{number}" for number in row) for row in rng.integers(0, 3000, (300, 30))]
+    texts += [text.replace("word7", "word8") + " more" for text in texts]
+    found = nearest_with(monkeypatch, tfidf(texts, words))
+    assert {(at, at + 300) for at in range(300)} <= found
+
+
+def test_the_heaviest_columns_of_each_row_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rough_search, "HEAVIEST", 2)
+    monkeypatch.setattr(rough_search, "VAST", 2)
+    rows = csr_matrix(np.array([[1, 3, 2, 0], [0, 0, 0, 0], [0, 4, 0, 0], [5, 1, 1, 6]], np.float32))
+    kept = [[0, 3, 2, 0], [0, 0, 0, 0], [0, 4, 0, 0], [5, 0, 0, 6]]
+    assert rough_search._heaviest(rows).toarray().tolist() == kept
+
+
+def nearest_with(monkeypatch: pytest.MonkeyPatch, rows: Any) -> set[tuple[int, int]]:
+    """The pairs found as if there were very many rows."""
+    monkeypatch.setattr(nearest_module, "LARGE", 0)
+    monkeypatch.setattr(rough_search, "VAST", 100)
+    return set(zip(*nearest(rows, np.arange(rows.shape[0]), K), strict=True))
 
 
 def test_folding_is_the_same_for_plain_and_other_letters() -> None:
