@@ -11,6 +11,7 @@ from collections.abc import Callable
 import polars as pl
 from deltalake.exceptions import DeltaError
 
+from memstate_core.model.quantity import quantity
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import set_aside
@@ -76,7 +77,7 @@ def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
     own = scopes_of_shard(rows["scope"].unique(), manifest.shard, store.layout.count)
     rows = rows.filter(pl.col("scope").is_in(own.implode()))
     held, expected = rows.height, manifest.counts["evidence"]
-    found = f"version {manifest.evidence_version} holds {held} rows of shard {manifest.shard}"
+    found = f"version {manifest.evidence_version} holds {quantity(held, 'rows')} of shard {manifest.shard}"
     aside = rows.filter(pl.col("evidence_id").is_in(_set_aside(store, manifest).implode())).height
     return [] if held - aside <= expected <= held else [f"{found}, the snapshot was made of {expected}"]
 
@@ -91,37 +92,37 @@ def _evidence(rows: pl.DataFrame) -> _Problems:
     identity = pl.col("content_sha256").str.head(32)
     twice = rows.height - rows["evidence_id"].n_unique()
     unequal = rows.filter(pl.col("evidence_id").ne_missing(identity))
-    problems = [f"{twice} rows are duplicates"] if twice else []
-    return problems + _first(unequal, "evidence_id", "have another id than their content gives")
+    problems = [f"{quantity(twice, 'duplicates')} among the rows"] if twice else []
+    return problems + _first(unequal, "evidence_id", "with another id than the content gives")
 
 
 def _transitions(rows: pl.DataFrame) -> _Problems:
     missing = rows.filter(pl.any_horizontal(pl.col("seq", "shard", "run_id", "kind", "at").is_null()))
     numbers = rows["seq"].drop_nulls().sort()
     gaps = numbers.len() - numbers.n_unique() + int((numbers.diff().drop_nulls() > 1).sum())
-    problems = (
-        [f"their numbers are not consecutive in {gaps} places"] if gaps or (numbers.len() and numbers[0] != 0) else []
-    )
-    return problems + _first(missing, "seq", "lack what every transition has")
+    problems = [f"{quantity(gaps, 'places')} where the numbers are not consecutive"] if gaps else []
+    if numbers.len() and numbers[0] != 0:
+        problems.append(f"the numbers begin with {numbers[0]}, not with 0")
+    return problems + _first(missing, "seq", "without what every transition has")
 
 
 def _accesses(rows: pl.DataFrame) -> _Problems:
     return _first(
-        rows.filter(pl.any_horizontal(pl.col("access_id", "topic_id", "at").is_null())), "access_id", "are not whole"
+        rows.filter(pl.any_horizontal(pl.col("access_id", "topic_id", "at").is_null())), "access_id", "not whole"
     )
 
 
 def _quarantine(rows: pl.DataFrame) -> _Problems:
-    return _first(rows.filter(pl.col("quarantine_id").is_null()), "quarantine_id", "are not whole")
+    return _first(rows.filter(pl.col("quarantine_id").is_null()), "quarantine_id", "not whole")
 
 
 def _quarantine_actions(rows: pl.DataFrame) -> _Problems:
     missing = pl.any_horizontal(pl.col("quarantine_id", "action", "at").is_null())
-    return _first(rows.filter(missing), "run_id", "are not whole")
+    return _first(rows.filter(missing), "run_id", "not whole")
 
 
 def _first(rows: pl.DataFrame, key: str, what: str) -> _Problems:
-    return [f"{rows.height} rows {what}, first {rows[key][0]}"] if rows.height else []
+    return [f"{quantity(rows.height, 'rows')} {what}, first {rows[key][0]}"] if rows.height else []
 
 
 _ROWS: dict[str, Callable[[pl.DataFrame], _Problems]] = {

@@ -10,6 +10,7 @@ from contextlib import suppress
 import polars as pl
 
 from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
+from memstate_core.model.quantity import quantity
 from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -106,9 +107,9 @@ def require_evidence(store: Store, run: Run, known: pl.Series) -> None:
     held = shard_evidence(store.ledger, run, ["evidence_id", "content_sha256"])
     other = held.filter(pl.col("evidence_id").ne_missing(pl.col("content_sha256").str.head(32)))["evidence_id"]
     missing = known.filter(~known.is_in(held["evidence_id"].implode())).sort()
-    found = {"of the served snapshot are missing": missing, "have another id than their content gives": other}
+    found = {"of the served snapshot missing": missing, "with another id than the content gives": other}
     problems = [
-        f"evidence: {len(ids)} rows {what}, such as {', '.join(map(str, ids.head(_SHOWN)))}"
+        f"evidence: {quantity(len(ids), 'rows')} {what}, such as {', '.join(map(str, ids.head(_SHOWN)))}"
         for what, ids in found.items()
         if len(ids)
     ]

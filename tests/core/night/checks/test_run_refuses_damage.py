@@ -89,7 +89,7 @@ def test_evidence_of_the_served_snapshot_that_is_gone_is_named(home: Home) -> No
     """Rows that were removed by a commit like any other, which no digest shows."""
     gone = home.store.ledger.scan("evidence").collect()["evidence_id"].sort()[0]
     home.ledger("evidence", lambda rows: rows.filter(rows["evidence_id"] != gone))
-    with pytest.raises(LedgerDamaged, match=f"evidence: 1 rows of the served snapshot are missing, such as {gone}"):
+    with pytest.raises(LedgerDamaged, match=f"evidence: 1 row of the served snapshot missing, such as {gone}"):
         begin(home)
 
 
@@ -97,7 +97,7 @@ def test_evidence_with_another_id_than_its_content_gives_is_named(home: Home) ->
     first = home.store.ledger.scan("evidence").collect()["evidence_id"].sort()[0]
     changed = f"{first[:-1]}{'0' if first[-1] != '0' else '1'}"
     home.ledger("evidence", lambda rows: rows.with_columns(rows["content_sha256"].str.replace(first, changed)))
-    with pytest.raises(LedgerDamaged, match="evidence: 1 rows have another id than their content gives"):
+    with pytest.raises(LedgerDamaged, match="evidence: 1 row with another id than the content gives"):
         begin(home)
 
 
