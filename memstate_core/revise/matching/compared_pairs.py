@@ -123,5 +123,5 @@ def _compared(corpus: Corpus, pairs: Candidates) -> tuple[Compared, Floats]:
     for some in pairs.in_blocks(PAIRS_AT_ONCE):
         values = corpus.value_pairs(some.a, some.b)
         parts.append(compare(corpus, some, values))
-        shares.append(contradicted(values, parts[-1].contained))
+        shares.append(contradicted(corpus, values, parts[-1].contained))
     return together(parts), np.concatenate(shares)

@@ -13,6 +13,9 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.arrays import Ints, pair_products, tfidf
+from memstate_core.revise.matching.field_texts import FieldTexts
+from memstate_core.revise.matching.marks import Marks, marks_of
+from memstate_core.revise.matching.summary_texts import SummaryTexts
 from memstate_core.revise.matching.tokens import letter_groups, units, words
 from memstate_core.revise.matching.typed_dates import day
 from memstate_core.revise.matching.typed_values import number
@@ -127,6 +130,21 @@ class Corpus:
         return [units(text) for text in self.summaries]
 
     @cached_property
+    def title_marks(self) -> Marks:
+        """The marks of the titles."""
+        return marks_of(self.titles)
+
+    @cached_property
+    def summary_texts(self) -> SummaryTexts:
+        """The summaries, ready to compare pairs of them."""
+        return SummaryTexts(self.summaries, self.summary_units)
+
+    @cached_property
+    def field_texts(self) -> FieldTexts:
+        """The values of fields, ready to compare pairs of them."""
+        return FieldTexts(self.fields["text"])
+
+    @cached_property
     def titles_of_summary(self) -> Ints:
         """How many different titles the topics have that share the summary of each (topics,)."""
         frame = pl.DataFrame({"summary": [" ".join(row) for row in self.summary_units], "title": self.title_code})
@@ -179,15 +197,15 @@ class Corpus:
             b: positions of the others (pairs,).
 
         Returns:
-            Columns pair, name, text, number, day, the last three again with `_b`, and letters: the cosine of the
-            texts' letter groups.
+            Columns pair, name, value (the row of `fields`), text, number, day, the last four again with `_b`, and
+            letters: the cosine of the texts' letter groups.
         """
         values = self.fields.with_row_index("value").with_columns(pl.col("value", "row").cast(pl.Int64))
         ends = pl.DataFrame({"a": a, "b": b}).with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64))
         one = ends.join(values.rename({"row": "a"}), on="a")
         both = one.join(values.rename({"row": "b"}), on=["b", "name"], suffix="_b")
         letters = pair_products(self.values, self.values, both["value"].to_numpy(), both["value_b"].to_numpy())
-        return both.with_columns(letters=pl.Series(letters, dtype=pl.Float64)).drop("a", "b", "value", "value_b")
+        return both.with_columns(letters=pl.Series(letters, dtype=pl.Float64)).drop("a", "b")
 
     @cached_property
     def _units_beside(self) -> list[list[str]]:

@@ -109,7 +109,7 @@ def _agreement(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
         letters=pl.Series(letters, dtype=pl.Float64),
         within=pl.Series((both >= sizes.min(axis=0)) & (both >= PART * sizes.max(axis=0)) & (both > 0)),
     )
-    seen = differing_fields(each).join(each.select("pair", "within"), on="pair")
+    seen = differing_fields(corpus, each).join(each.select("pair", "within"), on="pair")
     agree = pl.col("same") | (pl.col("within") & ~pl.col("contradicts"))
     return seen.group_by("name").agg(pl.len(), share=agree.mean())
 

@@ -18,7 +18,8 @@ import polars as pl
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.differing_values import Flags, squeezed
+from memstate_core.revise.matching.differing_values import Flags
+from memstate_core.revise.matching.field_texts import squeezed
 from memstate_core.revise.matching.siblings import Signs, flagged
 from memstate_core.revise.matching.sources import Origins, SourceRelations, upper_bound
 

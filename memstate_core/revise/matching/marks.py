@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -35,24 +36,41 @@ _COUNTED = set("\u2605\u2606\u2b50\u25cf\u25cb")
 _Marks = dict[str, set[str]]
 
 
-def differently_marked(texts: Sequence[str], a: Ints, b: Ints) -> NDArray[np.bool_]:
-    """Pairs of texts with the same word or number under other marks (pairs,).
+@dataclass(frozen=True)
+class Marks:
+    """The marks of some texts.
 
-    Args:
-        texts: the texts.
-        a: positions of texts (pairs,).
-        b: positions of the others (pairs,).
+    Attributes:
+        keys: which words and numbers each text has, of those that some text has with a mark (texts, words).
+        marked: the same with their marks (texts, marked words).
     """
+
+    keys: Any
+    marked: Any
+
+
+def marks_of(texts: Sequence[str]) -> Marks:
+    """The marks of texts."""
     written = [text.casefold().translate(_DASHES) for text in texts]
     strict = [_strict(text) if _MAY_MARK.search(text) else {} for text in written]
     plain = [_unmarked(text, known) for text, known in zip(written, _among(written, strict), strict=True)]
     loose = [_loose(text) for text in written]
     found = [_joined(parts) for parts in zip(strict, plain, loose, strict=True)]
-    if not any(found):
-        return np.zeros(len(a), bool)
-    keys = _ones([list(marks) for marks in found])
     marked = _ones([[f"{key} {''.join(sorted(marks))}" for key, marks in row.items()] for row in found])
-    return np.asarray(pair_products(keys, keys, a, b) > pair_products(marked, marked, a, b))
+    return Marks(_ones([list(marks) for marks in found]), marked)
+
+
+def differently_marked(marks: Marks, a: Ints, b: Ints) -> NDArray[np.bool_]:
+    """Pairs of texts with the same word or number under other marks (pairs,).
+
+    Args:
+        marks: those of the texts.
+        a: positions of texts (pairs,).
+        b: positions of the others (pairs,).
+    """
+    if not marks.keys.nnz:
+        return np.zeros(len(a), bool)
+    return np.asarray(pair_products(marks.keys, marks.keys, a, b) > pair_products(marks.marked, marks.marked, a, b))
 
 
 def _strict(text: str) -> _Marks:

@@ -114,7 +114,7 @@ def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.Data
         ends.with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64)).join(parts, left_on="a", right_on="row")
     )
     both = one.join(parts, left_on=["b", "name"], right_on=["row", "name"], suffix="_b")
-    differing = differing_fields(corpus.value_pairs(a, b)).with_columns(name=pl.format(FIELD + "{}", "name"))
+    differing = differing_fields(corpus, corpus.value_pairs(a, b)).with_columns(name=pl.format(FIELD + "{}", "name"))
     template = compared_summaries(corpus, Candidates(a, b, np.zeros((len(a), 0), bool))).replaced
     differing_text = pl.Series(template[both["pair"].to_numpy()], dtype=pl.Boolean)
     differ = pl.when(pl.col("name") == SUMMARY).then(differing_text).otherwise(pl.col("contradicts").fill_null(False))

@@ -136,7 +136,7 @@ def _all_signs(
     same, equal = ~both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     titled = corpus.title_code[a] == corpus.title_code[b]
     summaries = compared_summaries(corpus, pairs)
-    fields = differing_fields(corpus.value_pairs(a, b))
+    fields = differing_fields(corpus, corpus.value_pairs(a, b))
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     like = summaries.same & corpus.summarised[a] & (differing == 0) & (numbers[0] <= 0) & (numbers[1] <= 0)
     undisputed = (summaries.same | ~(corpus.summarised[a] | corpus.summarised[b])) & (differing == 0)
@@ -148,7 +148,7 @@ def _all_signs(
     accents[fields.filter("accents")["pair"].to_numpy()] = True
     disagreeing = titled & summaries.same & flagged(fields, len(pairs)) & ~flagged(fields.filter("same"), len(pairs))
     flags = {
-        "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.titles, a, b),
+        "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.title_marks, a, b),
         "strict": ~same,
         "equal": equal,
         "identical": titled & summaries.same & (differing <= corpus.summarised[a]),
@@ -167,14 +167,15 @@ def flagged(rows: pl.DataFrame, pairs: int) -> Flags:
     return np.asarray(np.bincount(rows["pair"].to_numpy(), minlength=pairs) > 0)
 
 
-def contradicted(values: pl.DataFrame, among: Flags) -> Floats:
+def contradicted(corpus: Corpus, values: pl.DataFrame, among: Flags) -> Floats:
     """The share of the fields of both topics that contradict each other; 0 without any (pairs,).
 
     Args:
+        corpus: the topics.
         values: the values of the pairs' fields (`Corpus.value_pairs`).
         among: the pairs that are looked at; 0 for others (pairs,).
     """
-    shown = differing_fields(values.filter(pl.col("pair").is_in(np.flatnonzero(among))))
+    shown = differing_fields(corpus, values.filter(pl.col("pair").is_in(np.flatnonzero(among))))
     counts = [
         np.bincount(rows["pair"].to_numpy(), minlength=len(among)) for rows in (shown.filter("contradicts"), shown)
     ]

@@ -61,7 +61,7 @@ def every_pair(of: Corpus) -> Candidates:
 
 def plain_repeats(of: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
     """Pairs with the same title in which no field contradicts (pairs,)."""
-    shares = contradicted(of.value_pairs(pairs.a, pairs.b), np.ones(len(pairs), bool))
+    shares = contradicted(of, of.value_pairs(pairs.a, pairs.b), np.ones(len(pairs), bool))
     return np.asarray((of.title_code[pairs.a] == of.title_code[pairs.b]) & (shares == 0))
 
 

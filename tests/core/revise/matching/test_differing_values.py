@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from memstate_core.revise.matching.differing_values import differing_fields
-from tests.core.revise.matching.corpora import corpus
+from tests.core.revise.matching.corpora import corpus, every_pair
 
 DIFFERENT = [
     ("1234567890123456789", "1234567890123456788"),  # more digits than a float has
@@ -105,7 +106,7 @@ SAME = [
 
 def contradicts(one: str, other: str) -> bool:
     of = corpus([{"title": "What it is", "fields": {"value": text}} for text in (one, other)])
-    found = differing_fields(of.value_pairs(np.array([0, 1]), np.array([1, 0])))
+    found = differing_fields(of, of.value_pairs(np.array([0, 1]), np.array([1, 0])))
     (answer,) = set(found["contradicts"].to_list())
     return bool(answer)
 
@@ -125,3 +126,16 @@ def test_what_says_that_there_is_no_value_is_none(text: str) -> None:
     of = corpus([{"title": "A song", "fields": {"language": value}} for value in (text, "French")])
     assert of.fields["text"].to_list() == ["French"]
     assert corpus([{"title": "Allergies", "fields": {"value": "none"}}]).fields.height == 1
+
+
+def test_whether_values_contradict_does_not_depend_on_which_pairs_are_compared() -> None:
+    """Whether letters are initials depends on how all values are written, in whichever block a pair is."""
+    authors = ["MJ Carey", "Mary Jane Carey", *(f"{name} mj" for name in ("ana", "ben", "col"))]
+    of = corpus([{"title": "Paper", "fields": {"author": author}} for author in authors])
+    every = every_pair(of)
+    whole = differing_fields(of, of.value_pairs(every.a, every.b))
+    alone = differing_fields(of, of.value_pairs(np.array([0]), np.array([1])))
+    assert whole.filter(pl.col("pair") == 0).equals(alone)
+    assert alone["contradicts"].to_list() == [True]
+    other = corpus([{"title": "Paper", "fields": {"author": author}} for author in authors[:2]])
+    assert differing_fields(other, other.value_pairs(np.array([0]), np.array([1])))["contradicts"].to_list() == [False]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from memstate_core.revise.matching import differing_values, siblings
-from memstate_core.revise.matching.marks import differently_marked
+from memstate_core.revise.matching.marks import differently_marked, marks_of
 from memstate_core.revise.matching.parts import agreements, parts_of
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.matching.families import crowd
@@ -52,12 +52,12 @@ SAME = [
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_another_sign_makes_another_thing(one: str, other: str) -> None:
     texts = [one, "nothing here", other]
-    assert differently_marked(texts, np.array([0, 2, 0]), np.array([2, 0, 1])).tolist() == [True, True, False]
+    assert differently_marked(marks_of(texts), np.array([0, 2, 0]), np.array([2, 0, 1])).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_punctuation_and_what_one_text_leaves_out_do_not(one: str, other: str) -> None:
-    assert differently_marked([one, other], np.array([0, 1]), np.array([1, 0])).tolist() == [False, False]
+    assert differently_marked(marks_of([one, other]), np.array([0, 1]), np.array([1, 0])).tolist() == [False, False]
 
 
 FIELDS = [
