@@ -23,11 +23,11 @@ def nearest(matrix: Any, members: Ints, k: int) -> tuple[Ints, Ints]:
 
     Exact up to LARGE members. Beyond, a rough search proposes more than k, and their exact products choose:
     for dense rows that finds the same but for ties of the last places, for sparse rows it misses neighbours
-    that share frequent columns only.
+    that share frequent columns only. Beyond `rough_search.VAST` it misses more of both.
 
     Args:
         matrix: rows of unit length, dense or CSR.
-        members: the rows that are compared with each other.
+        members: the rows that are compared with each other, ascending.
         k: how many of each; fewer where fewer have any similarity.
     """
     part = matrix if len(members) == matrix.shape[0] else matrix[members]
