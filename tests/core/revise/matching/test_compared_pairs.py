@@ -49,7 +49,7 @@ def test_blocks_change_nothing(topics: list[dict[str, Any]], monkeypatch: pytest
     pairs = every_pair(of)
     whole, found = compared(of, pairs), dedupe(topics)
     assert whole.contradicts.any()
-    monkeypatch.setattr(compared_pairs, "PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr(compared_pairs, "PAIRS_AT_ONCE", len(pairs) // 5)
     assert_same(compared(of, pairs), whole)
     in_blocks = dedupe(topics)
     np.testing.assert_array_equal(in_blocks.scored.probability, found.scored.probability)
