@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,15 @@ def incidence(rows: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     places = np.fromiter((column[name] for row in rows for name in row), dtype=np.int64, count=int(starts[-1]))
     return csr_matrix((np.ones(len(places), np.float32), places, starts), shape=(len(rows), len(column)))
+
+
+def named_incidence(rows: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
+    """Rows of distinct names as a matrix of ones, CSR (rows, names), and the names: those of all rows, sorted.
+
+    Rows without a single name give one empty column, whose name is empty.
+    """
+    names = sorted(set(chain.from_iterable(rows))) or [""]
+    return incidence(rows, {name: place for place, name in enumerate(names)}), names
 
 
 def distinct(parts: Sequence[Ints]) -> Ints:

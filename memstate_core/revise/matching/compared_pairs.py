@@ -34,7 +34,7 @@ class ComparedPairs:
     Attributes:
         pairs: the pairs.
         levels: their agreement, and how each pair ranks among those of its topics.
-        found: signs that they are siblings.
+        signs: that they are siblings.
         relations: how their sources relate.
         namesakes: pairs that may be namesakes (`namesakes_across`) (pairs,).
         contradicts: which sign keeps each pair from a merge of its own, as in `contradictions.REASONS` (pairs,).
@@ -42,14 +42,14 @@ class ComparedPairs:
 
     pairs: Candidates
     levels: Compared
-    found: Signs
+    signs: Signs
     relations: SourceRelations
     namesakes: Flags
     contradicts: Ints
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparer:
     """Compares pairs of a corpus, given what its candidates show about its sources.
 
     Attributes:
@@ -74,7 +74,7 @@ class Comparison:
         return self.of(
             pairs,
             together([unranked(known.levels), plain]),
-            joined_signs(known.found, found),
+            joined_signs(known.signs, found),
             self.origins.relations(pairs),
         )
 
@@ -94,7 +94,7 @@ class Comparison:
         return ComparedPairs(pairs, levels, found, relations, namesakes, contradicts)
 
 
-def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerges) -> tuple[Comparison, ComparedPairs]:
+def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerges) -> tuple[Comparer, ComparedPairs]:
     """Compares the candidates of a corpus, and learns from them about its sources.
 
     Args:
@@ -108,8 +108,8 @@ def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerge
     plain = _by_titles(plain)
     relations = origins.relations(pairs)
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
-    comparison = Comparison(corpus, origins, formats, shared_values(corpus, origins), earlier.fields)
-    return comparison, comparison.of(pairs, plain, signs(corpus, pairs, formats, relations), relations)
+    comparer = Comparer(corpus, origins, formats, shared_values(corpus, origins), earlier.fields)
+    return comparer, comparer.of(pairs, plain, signs(corpus, pairs, formats, relations), relations)
 
 
 def _by_titles(plain: Compared) -> Compared:

@@ -110,17 +110,17 @@ def deduplicate(
     names = common_names(corpus)
     corpus = with_common_names(corpus, names)
     merged, said = earlier or EarlierMerges.none(len(corpus)), answers or Answers.none()
-    comparison, seen = compared_candidates(corpus, nearest_neighbours(corpus), merged)
+    comparer, seen = compared_candidates(corpus, nearest_neighbours(corpus), merged)
     different = constraints.different(corpus, seen.pairs) | (seen.contradicts == BY_TITLE)
     displaced = merged.displaced(seen.pairs, ~seen.relations.same)
     model = fit(seen.levels, seen.relations, different, merged.levels, displaced)
     scored = score(model, seen.levels, seen.relations)
     more = within_groups(corpus, seen.pairs, scored.probability >= PROBABLE)
     if len(more):
-        seen = comparison.extended(seen, more)
+        seen = comparer.extended(seen, more)
         scored = score(model, seen.levels, seen.relations)
-    pairs, origins, contradicts = seen.pairs, comparison.origins, seen.contradicts
-    same = identical(seen.found, contradicts, seen.relations)
+    pairs, origins, contradicts = seen.pairs, comparer.origins, seen.contradicts
+    same = identical(seen.signs, contradicts, seen.relations)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
@@ -129,7 +129,7 @@ def deduplicate(
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
-    equal = seen.found.identical & (contradicts == 0)
+    equal = seen.signs.identical & (contradicts == 0)
     judged = constraints.judged_different(corpus, pairs)
     chance = coincidences(corpus, pairs, asked, equal, judged, origins, merged)
     same &= ~chance.doubtful
@@ -137,7 +137,7 @@ def deduplicate(
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     wrong = judged & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
     decision = decide(
-        corpus, seen.found, contradicts, pairs, seen.relations, scored, probability=decided,
+        corpus, seen.signs, contradicts, pairs, seen.relations, scored, probability=decided,
         apart=apart, namesakes=seen.namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
@@ -146,7 +146,7 @@ def deduplicate(
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
         pairs, seen.levels, scored, same, chance, apart, contradicts,
-        decision, groups, model, origins, sure, kind, seen.found.reworded, expected, names,
+        decision, groups, model, origins, sure, kind, seen.signs.reworded, expected, names,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.abbreviations import known_units
-from memstate_core.revise.matching.arrays import Floats, Ints, incidence
+from memstate_core.revise.matching.arrays import Floats, Ints, named_incidence
 from memstate_core.revise.matching.marks import marks_of
 from memstate_core.revise.matching.tokens import is_number, units
 from memstate_core.revise.matching.typed_dates import times
@@ -52,8 +52,7 @@ class FieldTexts:
         self.code: Ints = distinct.search_sorted(values).to_numpy().astype(np.int64)
         self.written: list[str] = distinct.to_list()
         cut = [units(text) for text in distinct.str.replace_all(_THOUSANDS, "$1$2").str.replace_all(_RANGE, "$1 $2")]
-        vocabulary = sorted({unit for row in cut for unit in row}) or [""]
-        self.every = incidence(cut, {unit: place for place, unit in enumerate(vocabulary)})
+        self.every, vocabulary = named_incidence(cut)
         numeric = np.array([is_number(unit) for unit in vocabulary], bool)
         single = np.array([0 < len(unit) < _VARIANT for unit in vocabulary])
         self.numbers, self.words = (_of(self.every, chosen) for chosen in (numeric, ~numeric))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.arrays import Ints, incidence, pair_products
+from memstate_core.revise.matching.arrays import Ints, named_incidence, pair_products
 
 _DASHES = str.maketrans("\u2212\u2013", "--")
 _NUMBER = r"\d(?:[\d.,]*\d)?"
@@ -56,8 +56,9 @@ def marks_of(texts: Sequence[str]) -> Marks:
     plain = [_unmarked(text, known) for text, known in zip(written, _among(written, strict), strict=True)]
     loose = [_loose(text) for text in written]
     found = [_joined(parts) for parts in zip(strict, plain, loose, strict=True)]
-    marked = _ones([[f"{key} {''.join(sorted(marks))}" for key, marks in row.items()] for row in found])
-    return Marks(_ones([list(marks) for marks in found]), marked)
+    keys, _ = named_incidence([list(marks) for marks in found])
+    marked, _ = named_incidence([[f"{key} {''.join(sorted(marks))}" for key, marks in row.items()] for row in found])
+    return Marks(keys, marked)
 
 
 def differently_marked(marks: Marks, a: Ints, b: Ints) -> NDArray[np.bool_]:
@@ -115,8 +116,3 @@ def _joined(parts: Sequence[_Marks]) -> _Marks:
         for key, signs in part.items():
             marks[key] = marks.get(key, set()) | signs
     return marks
-
-
-def _ones(rows: Sequence[Sequence[str]]) -> Any:
-    names = sorted(set(chain.from_iterable(rows))) or [""]
-    return incidence(rows, {name: place for place, name in enumerate(names)})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memstate_core.revise.matching.arrays import Floats, incidence
+from memstate_core.revise.matching.arrays import Floats, named_incidence
 from memstate_core.revise.matching.marks import marks_of
 from memstate_core.revise.matching.tokens import is_number
 
@@ -31,8 +31,7 @@ class SummaryTexts:
 
     def __init__(self, written: Sequence[str], cut: Sequence[Sequence[str]]) -> None:
         self.written = written
-        vocabulary = sorted({unit for row in cut for unit in row}) or [""]
-        self.every = incidence(cut, {unit: place for place, unit in enumerate(vocabulary)})
+        self.every, vocabulary = named_incidence(cut)
         numeric = np.array([is_number(unit) for unit in vocabulary], bool)
         self.size: Floats = np.asarray(self.every.sum(axis=1)).ravel()
         frequency = np.asarray(self.every.sum(axis=0)).ravel()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from memstate_core.revise.matching.arrays import Floats, Ints, incidence, pair_products
+from memstate_core.revise.matching.arrays import Floats, Ints, incidence, named_incidence, pair_products
 from memstate_core.revise.matching.edits import one_edit
 from memstate_core.revise.matching.tokens import is_number, unit_groups, units, words
 
@@ -65,9 +65,8 @@ class UnitIndex:
 
     def __init__(self, titles: Sequence[str]) -> None:
         self.cut = cut = [units(title) for title in titles]
-        vocabulary = _vocabulary(cut)
+        self.own, vocabulary = named_incidence(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
-        self.own = incidence(cut, column)
         self.codes = np.unique([" ".join(row) for row in cut], return_inverse=True)[1].astype(np.int64)
         self._rarity = _rarity(_sums(self.own), len(cut))
         self.information = np.asarray(self.own @ self._rarity, np.float64)
@@ -195,12 +194,8 @@ class UnitIndex:
 
 def unit_rarity(cut: Sequence[Sequence[str]]) -> tuple[Any, Floats]:
     """The units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
-    own = incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
+    own, _ = named_incidence(cut)
     return own, _rarity(_sums(own), len(cut))
-
-
-def _vocabulary(cut: Sequence[Sequence[str]]) -> list[str]:
-    return sorted({unit for row in cut for unit in row}) or [""]
 
 
 def _rarity(frequency: Floats, texts: int) -> Floats:

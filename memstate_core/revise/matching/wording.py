@@ -12,13 +12,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, pairwise
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.arrays import Ints, incidence, pair_products
+from memstate_core.revise.matching.arrays import Ints, named_incidence, pair_products
 from memstate_core.revise.matching.edits import MIN_LETTERS
 from memstate_core.revise.matching.tokens import folded, is_number, word_runs, words
 
@@ -117,15 +116,11 @@ def differently_accented(texts: Sequence[str], a: Ints, b: Ints) -> Flags:
     accented = {form for row in forms for form in row if not form.isascii() and folded(form) != form}
     known = accented | {folded(form) for form in accented}
     written = [sorted(row & known) for row in forms]
-    keys, exact = _ones([sorted({folded(form) for form in row}) for row in written]), _ones(written)
+    plainly = [sorted({folded(form) for form in row}) for row in written]
+    (keys, _), (exact, _) = named_incidence(plainly), named_incidence(written)
     one, other = ends[: len(some)], ends[len(some) :]
     found[some] = pair_products(keys, keys, one, other) > pair_products(exact, exact, one, other)
     return found
-
-
-def _ones(rows: Sequence[Sequence[str]]) -> Any:
-    names = sorted(set(chain.from_iterable(rows))) or [""]
-    return incidence(rows, {name: place for place, name in enumerate(names)})
 
 
 def negated(texts: Sequence[str], a: Ints, b: Ints) -> Flags:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching import arrays as arrays_module
-from memstate_core.revise.matching.arrays import dense_ranks, distinct, pair_products, tfidf, without
+from memstate_core.revise.matching.arrays import dense_ranks, distinct, named_incidence, pair_products, tfidf, without
 from memstate_core.revise.matching.tokens import words
 
 Matrix = NDArray[np.float32]
@@ -63,6 +63,14 @@ def test_rows_of_weighted_texts_have_unit_length_or_none() -> None:
 def test_texts_without_a_term_give_one_empty_column(texts: list[str]) -> None:
     matrix = tfidf(texts, words)
     assert (matrix.shape, matrix.nnz) == ((len(texts), 1), 0)
+
+
+def test_rows_of_names_become_ones_under_the_names_of_all() -> None:
+    matrix, names = named_incidence([["b"], [], ["c", "a"]])
+    assert names == ["a", "b", "c"]
+    assert matrix.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 1]]
+    matrix, names = named_incidence([[], []])
+    assert (matrix.shape, names) == ((2, 1), [""])
 
 
 def test_distinct_numbers_of_several_parts() -> None:

@@ -35,7 +35,7 @@ def assert_same(one: Any, other: Any) -> None:
             np.testing.assert_array_equal(left, right, err_msg=name)
         elif isinstance(left, pl.DataFrame):
             assert left.equals(right)
-        elif name in ("pairs", "found", "relations"):
+        elif name in ("pairs", "signs", "relations"):
             assert_same(left, right)
 
 
@@ -60,12 +60,12 @@ def test_pairs_that_are_compared_later_stand_after_the_others() -> None:
     of = corpus(STORES["memories"])
     every, cut = every_pair(of), 300
     first, rest = (every.where(np.arange(len(every)) < cut), every.where(np.arange(len(every)) >= cut))
-    comparison, known = compared_candidates(of, first, EarlierMerges.none(len(of)))
-    found, whole = comparison.extended(known, rest), compared(of, every)
+    comparer, known = compared_candidates(of, first, EarlierMerges.none(len(of)))
+    found, whole = comparer.extended(known, rest), compared(of, every)
     np.testing.assert_array_equal(found.pairs.a, every.a)
     assert single(found.levels) == single(whole.levels)
-    np.testing.assert_array_equal(found.found.title, whole.found.title)
-    assert found.found.fields.equals(whole.found.fields)
+    np.testing.assert_array_equal(found.signs.title, whole.signs.title)
+    assert found.signs.fields.equals(whole.signs.fields)
 
 
 def test_no_pairs_are_compared_as_well() -> None:

@@ -14,7 +14,7 @@ from memstate_core.revise.matching import rough_search
 from memstate_core.revise.matching.arrays import tfidf
 from memstate_core.revise.matching.nearest import nearest
 from memstate_core.revise.matching.rough_search import bfloat16_is_fast
-from memstate_core.revise.matching.tokens import folded, words
+from memstate_core.revise.matching.tokens import words
 
 K = 5
 
@@ -130,8 +130,3 @@ def nearest_with(monkeypatch: pytest.MonkeyPatch, rows: Any) -> set[tuple[int, i
     monkeypatch.setattr(nearest_module, "LARGE", 0)
     monkeypatch.setattr(rough_search, "VAST", 100)
     return set(zip(*nearest(rows, np.arange(rows.shape[0]), K), strict=True))
-
-
-def test_folding_is_the_same_for_plain_and_other_letters() -> None:
-    assert folded("Caf\u00e9 \ufb01ne STRASSE") == "cafe fine strasse"
-    assert folded("CAFE FINE") == "cafe fine"

@@ -217,3 +217,8 @@ def test_points_of_arabic_and_hidden_joiners_do_not() -> None:
 
 def test_a_point_before_a_number_is_a_decimal_point() -> None:
     assert units("Dose .5 mg") == units("Dose 0.5 mg") != units("Dose 5 mg")
+
+
+def test_folding_is_the_same_for_plain_and_other_letters() -> None:
+    assert folded("Caf\u00e9 \ufb01ne STRASSE") == "cafe fine strasse"
+    assert folded("CAFE FINE") == "cafe fine"
