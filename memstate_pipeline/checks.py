@@ -16,7 +16,7 @@ from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
-from memstate_core.state.interrupts import delayed_interrupts
+from memstate_core.state.process.interrupts import delayed_interrupts
 from memstate_pipeline.gates import gate_checks
 from memstate_pipeline.markdown import as_markdown
 from memstate_pipeline.partitions import shard_of_check

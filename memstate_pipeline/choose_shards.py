@@ -12,7 +12,7 @@ from datetime import datetime
 import dagster as dg
 
 from memstate_core.night.nights_due import NightsDue, nights_due
-from memstate_core.retrieve.recorded_questions import expire_questions
+from memstate_core.retrieve.evaluation.recorded_questions import expire_questions
 from memstate_core.run.store import Store
 from memstate_core.state.snapshots import Snapshot
 from memstate_pipeline.assets.common import WRITER_POOL

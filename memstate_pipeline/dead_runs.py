@@ -29,9 +29,9 @@ import polars as pl
 from memstate_core.model.errors import MemstateError
 from memstate_core.night.checkout.note import store_url
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.fold.decisions import PUBLISHED
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from memstate_core.state.lock import holder_of, left_by_the_dead
 from memstate_core.storage.lease import lease_holder
 from memstate_core.storage.purpose import STORE

@@ -10,7 +10,7 @@ import dagster as dg
 from memstate_core.night.gates.acceptance import Acceptance, acceptance
 from memstate_core.night.gates.suite import judge_run
 from memstate_core.night.gates.verdict import GATES, Verdict
-from memstate_core.state.interrupts import delayed_interrupts
+from memstate_core.state.process.interrupts import delayed_interrupts
 from memstate_pipeline.partitions import shard_of_check
 from memstate_pipeline.resources import ACCEPT_TAG, BY_TAG, TRIAL_TAG, WHY_TAG, StoreResource
 

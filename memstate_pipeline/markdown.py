@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.ingest.unforeseen import described, is_unforeseen
-from memstate_pipeline.cli.terminal import cut
+from memstate_pipeline.cli.shared.terminal import cut
 
 _LONGEST = 80
 """Characters of a cell that are shown."""

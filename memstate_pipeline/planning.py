@@ -20,7 +20,7 @@ from memstate_core.night.plan_guard import facts_of
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
-from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
+from memstate_core.state.fold.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_pipeline.run import Maintained, maintain
 

@@ -20,7 +20,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.home import Home
-from memstate_core.state.interrupts import delayed_interrupts
+from memstate_core.state.process.interrupts import delayed_interrupts
 from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.run_history import is_of_ended_run

@@ -27,7 +27,7 @@ from memstate_core.model.scope import Layout
 from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.read_once import files_read_once
+from memstate_core.state.ledger.read_once import files_read_once
 from memstate_core.state.snapshots import Snapshot
 from memstate_pipeline.choose_shards import choose
 from memstate_pipeline.dead_runs import end_dead_runs

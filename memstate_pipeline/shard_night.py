@@ -18,7 +18,7 @@ from memstate_core.model.errors import StoreLocked
 from memstate_core.night.checkout.note import store_url
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
-from memstate_core.state.memory import memory_budget
+from memstate_core.state.process.memory import memory_budget
 from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, holding_briefly, require_settled
 
 if TYPE_CHECKING:

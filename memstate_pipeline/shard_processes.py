@@ -9,8 +9,8 @@ from multiprocessing.connection import wait
 from pickle import UnpicklingError
 
 from memstate_core.model.errors import MemstateError, StepFailed
-from memstate_core.state.fresh_process import FreshProcess
-from memstate_core.state.read_once import files_read_once
+from memstate_core.state.ledger.read_once import files_read_once
+from memstate_core.state.process.fresh_process import FreshProcess
 
 Work = Callable[[str], str]
 Result = tuple[str, str | MemstateError]

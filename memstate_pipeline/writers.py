@@ -17,7 +17,7 @@ from memstate_core.model.errors import StoreLocked
 from memstate_core.state.home import Home
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive, holder_of
-from memstate_core.state.memory import memory_budget
+from memstate_core.state.process.memory import memory_budget
 
 if TYPE_CHECKING:
     from memstate_core.night.erasure.certificate import Certificate

@@ -2,7 +2,7 @@
 
 By default glibc gives large blocks back to the system at once and keeps a heap for each thread, and Linux clears each
 page that is asked for again: a third of the time that these tests spend in the system, a tenth of all their CPU time.
-What memstate itself sets (`memstate_core.state.cleared_memory`) is another setting and stays as it is.
+What memstate itself sets (`memstate_core.state.process.cleared_memory`) is another setting and stays as it is.
 
 Source: mallopt(3), which names the settings, and the environment variables that other processes read at their start.
 """

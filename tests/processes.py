@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FRESH = "import serve"
-"""What the command of a `memstate_core.state.fresh_process` has in it."""
+"""What the command of a `memstate_core.state.process.fresh_process` has in it."""
 
 
 def program(folder: Path, lines: Sequence[str]) -> subprocess.Popen[str]:

@@ -10,7 +10,7 @@ import polars as pl
 from docs.make.markdown import code, paragraphs, table
 from memstate_core.model.column_meanings import GRAPH, LEDGER
 from memstate_core.state.graph import EDGE, NODE_TABLES
-from memstate_core.state.ledger import TABLES
+from memstate_core.state.ledger.ledger import TABLES
 
 
 def ledger_columns(name: str) -> str:

@@ -42,7 +42,7 @@ def layers() -> list[list[str]]:
     contracts: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
         "contracts"
     ]
-    (declared,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    (declared,) = [contract["layers"] for contract in contracts if contract.get("containers") == ["memstate_core"]]
     return [["memstate_pipeline"], *([name.strip() for name in floor.split("|")] for floor in declared)]
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.policy.settings import Policy
-from memstate_core.state.edges import EXTENSION_KINDS
-from memstate_core.state.ladder_state import LadderState
+from memstate_core.state.fold.edges import EXTENSION_KINDS
+from memstate_core.state.fold.ladder_state import LadderState
 
 _FIELD = ["topic_id", "name"]
 _EDGE = ["from_id", "to_id", "kind"]

@@ -17,11 +17,11 @@ from memstate_core.forget.ladder_steps import history_lengths, steps_due
 from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, counted, features_of, governed
 from memstate_core.model.forms.session_state import SessionState
 from memstate_core.policy.settings import Policy
-from memstate_core.state.dependents import dependents
-from memstate_core.state.edges import edges_at
+from memstate_core.state.fold.dependents import dependents
+from memstate_core.state.fold.edges import edges_at
+from memstate_core.state.fold.ladder_state import LadderState
+from memstate_core.state.fold.strength import DECAY, saliences
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
-from memstate_core.state.ladder_state import LadderState
-from memstate_core.state.strength import DECAY, saliences
 
 _FIELD = ["topic_id", "name"]
 _STORED = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]

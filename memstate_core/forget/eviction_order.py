@@ -18,8 +18,8 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_accesses, shard_evidence
-from memstate_core.state.decisions import merges
-from memstate_core.state.identity import answering, survivors
+from memstate_core.state.fold.decisions import merges
+from memstate_core.state.fold.identity import answering, survivors
 
 _DAY = 86_400_000_000
 

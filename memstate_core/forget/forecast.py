@@ -10,10 +10,10 @@ from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, co
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
-from memstate_core.state.edges import edges_at
+from memstate_core.state.fold.edges import edges_at
+from memstate_core.state.fold.ladder_state import ladder_state
+from memstate_core.state.fold.strength import DECAY, saliences
 from memstate_core.state.graph import FIELD, TOPIC, open_graph
-from memstate_core.state.ladder_state import ladder_state
-from memstate_core.state.strength import DECAY, saliences
 
 _OWN = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]
 

@@ -22,10 +22,10 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions
-from memstate_core.state.decisions import ARCHIVED, RESTORED
+from memstate_core.state.fold.decisions import ARCHIVED, RESTORED
+from memstate_core.state.fold.ladder_state import LadderState, ladder_state
+from memstate_core.state.fold.summaries import summarised
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
-from memstate_core.state.ladder_state import LadderState, ladder_state
-from memstate_core.state.summaries import summarised
 
 STEP = "forgetting"
 """The name of the step, under which a run keeps its decisions."""

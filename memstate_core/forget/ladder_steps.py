@@ -9,9 +9,9 @@ import polars as pl
 from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
 from memstate_core.forget.ladder_decisions import edge_decisions, field_decisions, topic_decisions
 from memstate_core.policy.settings import Policy
-from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
+from memstate_core.state.fold.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
+from memstate_core.state.fold.ladder_state import LadderState
 from memstate_core.state.graph import REVISION, Graph
-from memstate_core.state.ladder_state import LadderState
 
 
 @dataclass(frozen=True)

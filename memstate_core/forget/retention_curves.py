@@ -7,7 +7,7 @@ A curve (h, g) retains a topic with events at t_0 <= t_1 <= ... (days), d_i = t_
 with x_0 = 0 and S_0 = 1. At a time t after the last event T its retention is log2 S - (t - T) / (h m). A short h
 with g = 0 orders by recency, a long h by frequency (LRFU; Lee et al., IEEE ToC 50(12), 2001), and g says how
 much events spread over time slow the decay (the spacing effect; Cepeda et al., Psychological Bulletin 132(3),
-2006). Retention only ranks topics; salience and its thresholds are in `memstate_core.state.strength`.
+2006). Retention only ranks topics; salience and its thresholds are in `memstate_core.state.fold.strength`.
 """
 
 from __future__ import annotations

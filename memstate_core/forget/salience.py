@@ -6,8 +6,8 @@ import polars as pl
 
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
+from memstate_core.state.fold.strength import DECAY, saliences
 from memstate_core.state.graph import FIELD, TOPIC, open_graph
-from memstate_core.state.strength import DECAY, saliences
 
 
 def update_salience(run: Run) -> StepResult:

@@ -18,10 +18,10 @@ from memstate_core.policy.overrides import value_for
 from memstate_core.policy.rules import governing
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
-from memstate_core.state.dependents import dependents
-from memstate_core.state.edges import edges_at
+from memstate_core.state.fold.dependents import dependents
+from memstate_core.state.fold.edges import edges_at
+from memstate_core.state.fold.ladder_state import LadderState
 from memstate_core.state.graph import FIELD, TOPIC, Graph
-from memstate_core.state.ladder_state import LadderState
 
 TOPIC_COLUMNS = [
     "id", "scope", "title", "topic_kind", "state", "salience", "failed_salience", "half_life_days", "reinforced_at",

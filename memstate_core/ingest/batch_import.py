@@ -32,8 +32,8 @@ from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import EVIDENCE, QUARANTINE
-from memstate_core.state.erased_observations import Erased
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.erased_observations import Erased
+from memstate_core.state.ledger.ledger import Ledger
 
 
 class _Prepared(NamedTuple):

@@ -11,7 +11,7 @@ import polars as pl
 
 from memstate_core.ingest.table_cache import TableCache
 from memstate_core.model.ids import sha256_text
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 NEW, DUPLICATE, CONFLICT = "new", "duplicate", "conflict"
 

@@ -24,7 +24,7 @@ from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.progress import Progress, report_progress
 from memstate_core.model.scope import GLOBAL_SCOPE, parse_scope
 from memstate_core.policy.settings import Settings
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 BATCH_BYTES = 32 << 20
 """A batch ends at this size even if the settings allow more rows, so that long rows cannot exhaust memory."""

@@ -28,7 +28,7 @@ from memstate_core.ingest.unfinished import FileState, WallClock, complete, stat
 from memstate_core.policy.settings import Settings
 from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 _CLOCK = WallClock()
 _LONGEST_STEM = 200

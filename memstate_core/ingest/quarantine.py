@@ -30,8 +30,8 @@ from memstate_core.model.ids import sha256_text
 from memstate_core.model.ledger_tables import QUARANTINE_ACTIONS
 from memstate_core.model.observation import Observation
 from memstate_core.policy.settings import Settings
-from memstate_core.state.erased_observations import Erased
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.erased_observations import Erased
+from memstate_core.state.ledger.ledger import Ledger
 
 DISMISSED, REPLAYED = "dismissed", "replayed"
 OPEN = "open"

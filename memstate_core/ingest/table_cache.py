@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 
 class TableCache:

@@ -28,7 +28,7 @@ TOPICS: Schema = {
     "updated_at": MOMENT,
 }
 """Topics. `strength`, `half_life_days` and `failed_strength` are those at `reinforced_at`, the last event that
-concerned the topic (`memstate_core.state.strength`)."""
+concerned the topic (`memstate_core.state.fold.strength`)."""
 
 FIELDS: Schema = {
     "id": pl.String,

@@ -25,7 +25,7 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.absent import require_here
 from memstate_core.state.files import link_or_copy
 from memstate_core.state.home import Home
-from memstate_core.state.ledger_chain import CHAIN
+from memstate_core.state.ledger.chain import CHAIN
 from memstate_core.state.lock import exclusive
 
 _NAME = "plan"

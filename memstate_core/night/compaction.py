@@ -23,8 +23,8 @@ from memstate_core.run.base_check import require_chain
 from memstate_core.run.begin import last_published
 from memstate_core.run.publications import publications
 from memstate_core.run.store import Store
-from memstate_core.state.ledger import TABLES
-from memstate_core.state.ledger_vacuum import Vacuumed, vacuum
+from memstate_core.state.ledger.ledger import TABLES
+from memstate_core.state.ledger.vacuum import Vacuumed, vacuum
 from memstate_core.state.snapshots import Manifest, numbers
 
 READERS = timedelta(hours=1)

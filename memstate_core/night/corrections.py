@@ -29,7 +29,7 @@ from memstate_core.run.refold import fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, with_model
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.decisions import CORRECTIONS, REVIEW_ENDED
+from memstate_core.state.fold.decisions import CORRECTIONS, REVIEW_ENDED
 from memstate_core.state.graph import REVIEW, Graph, open_graph
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 

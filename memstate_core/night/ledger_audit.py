@@ -14,10 +14,10 @@ from deltalake.exceptions import DeltaError
 from memstate_core.model.quantity import quantity
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import set_aside
-from memstate_core.state.ledger import TABLES
-from memstate_core.state.rollbacks import in_effect
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.fold.decisions import set_aside
+from memstate_core.state.fold.rollbacks import in_effect
+from memstate_core.state.fold.shard_history import of_shard
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_core.state.snapshots import Manifest
 
 _Problems = list[str]

@@ -19,10 +19,10 @@ from memstate_core.night.verify import verify
 from memstate_core.run.begin import last_published_payload
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
-from memstate_core.state.ledger import TABLES
-from memstate_core.state.ledger_beginning import Beginning
-from memstate_core.state.ledger_chain import CHAIN
-from memstate_core.state.ledger_commits import added_data, log_files, version_of
+from memstate_core.state.ledger.beginning import Beginning
+from memstate_core.state.ledger.chain import CHAIN
+from memstate_core.state.ledger.commits import added_data, log_files, version_of
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
 
 _Manifests = Mapping[str, Manifest]

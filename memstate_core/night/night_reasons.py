@@ -23,11 +23,11 @@ from memstate_core.revise.duplicates import unsearched
 from memstate_core.run.publications import manifest_problems
 from memstate_core.run.run import deaths_path, pending_path
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import UNREAD, set_aside
+from memstate_core.state.fold.decisions import UNREAD, set_aside
+from memstate_core.state.fold.ladder_state import ladder_state
+from memstate_core.state.fold.rollbacks import in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import EDGE, REVISION, TOPIC, Graph
-from memstate_core.state.ladder_state import ladder_state
-from memstate_core.state.rollbacks import in_effect
-from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, Snapshot
 
 UNREADABLE = "it serves no snapshot that can be read"

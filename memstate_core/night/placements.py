@@ -31,10 +31,10 @@ from memstate_core.run.served_state import Served
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_evidence
-from memstate_core.state import decisions as decided
-from memstate_core.state.foreign_steps import reversed_across_scopes
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.foreign_steps import reversed_across_scopes
+from memstate_core.state.fold.identity import across_scopes, homes, survivors
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
-from memstate_core.state.identity import across_scopes, homes, survivors
 
 
 def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:

@@ -21,8 +21,8 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import PlanInvalid
 from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION
-from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import replace_file
+from memstate_core.state.fold.decisions import ACCEPTED, PUBLISHED
 
 FORMAT = "memstate-plan/1"
 

@@ -27,7 +27,7 @@ from memstate_core.run.run import PLAN_FILE, Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_accesses, shard_evidence
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.decisions import SET_ASIDE
+from memstate_core.state.fold.decisions import SET_ASIDE
 from memstate_core.state.graph import open_graph
 from memstate_core.state.state_hash import state_hash
 

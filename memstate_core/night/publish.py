@@ -21,6 +21,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, PROBLEMS
 from memstate_core.night.checks.suite import CONDITIONS
 from memstate_core.night.prune import prune
+from memstate_core.retrieve.evaluation.recorded_questions import expire_questions
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.kept_scopes import EarlierIndex
@@ -32,13 +33,12 @@ from memstate_core.retrieve.index.write import (
     write_evidence_index,
     write_topic_index,
 )
-from memstate_core.retrieve.recorded_questions import expire_questions
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
-from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import file_digest, make_folder, sync_path
+from memstate_core.state.fold.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, leftovers, open_graph
 from memstate_core.state.kept_open import close_kept
 from memstate_core.state.kept_tables import KeptTables, Rows

@@ -26,10 +26,10 @@ from memstate_core.run.begin import last_published_payload, next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store, with_model
-from memstate_core.state.decisions import CORRECTIONS
+from memstate_core.state.fold.decisions import CORRECTIONS
+from memstate_core.state.fold.rollbacks import in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import REVIEW, open_graph
-from memstate_core.state.rollbacks import in_effect
-from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, numbers
 from memstate_core.state.state_hash import state_hash
 

@@ -30,7 +30,7 @@ from memstate_core.run.begin import begin_run
 from memstate_core.run.publications import publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import CORRECTIONS
+from memstate_core.state.fold.decisions import CORRECTIONS
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.snapshots import Snapshot
 

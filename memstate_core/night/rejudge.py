@@ -28,8 +28,8 @@ from memstate_core.revise.scope_search import search_scopes
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import UNMERGED, judgements, merges
-from memstate_core.state.identity import answering, survivors
+from memstate_core.state.fold.decisions import UNMERGED, judgements, merges
+from memstate_core.state.fold.identity import answering, survivors
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import SET_ASIDE
-from memstate_core.state.memory import memory_budget
+from memstate_core.state.fold.decisions import SET_ASIDE
+from memstate_core.state.process.memory import memory_budget
 
 Frames = dict[str, pl.DataFrame]
 _FAILED = 9

@@ -21,7 +21,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions
-from memstate_core.state.decisions import CORRECTIONS, SET_ASIDE
+from memstate_core.state.fold.decisions import CORRECTIONS, SET_ASIDE
 from memstate_core.state.snapshots import COMPRESSED_FILE, PROBLEMS_FILE, Manifest, Snapshot, load_snapshot
 
 _OWN = ("evidence", CORRECTIONS, SET_ASIDE)

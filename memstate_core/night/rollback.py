@@ -21,8 +21,8 @@ from memstate_core.run.publications import publications, publications_in_effect
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store, with_model
+from memstate_core.state.fold.rollbacks import ROLLED_BACK
 from memstate_core.state.graph import open_graph
-from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 

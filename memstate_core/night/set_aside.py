@@ -32,7 +32,7 @@ from memstate_core.run.begin import base_links, unread_accesses
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_accesses, shard_evidence
-from memstate_core.state.decisions import SET_ASIDE
+from memstate_core.state.fold.decisions import SET_ASIDE
 
 DEATHS = 2
 """A step that killed the process this many times in a row is searched; once may be a power cut."""

@@ -26,8 +26,8 @@ from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.kept_tables import KeptTables
-from memstate_core.state.ledger_beginning import Beginning
-from memstate_core.state.read_once import files_read_once
+from memstate_core.state.ledger.beginning import Beginning
+from memstate_core.state.ledger.read_once import files_read_once
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 

@@ -17,8 +17,8 @@ from memstate_core.run.publications import decoded_manifest
 from memstate_core.run.store import Store
 from memstate_core.run.waiting import ASIDE, Waiting, waiting_evidence
 from memstate_core.state.current import named_number
-from memstate_core.state.decisions import MATCH_MODEL, PUBLISHED
-from memstate_core.state.ladder_state import STEPS
+from memstate_core.state.fold.decisions import MATCH_MODEL, PUBLISHED
+from memstate_core.state.fold.ladder_state import STEPS
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 
 _KINDS = {*ASIDE, *BETWEEN_RUNS, *STEPS, *STEPS.values(), MATCH_MODEL}

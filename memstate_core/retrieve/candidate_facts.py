@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
+from memstate_core.retrieve.facts.facts import Facts, TopicSet, facts_of, read_edges, read_facts
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_facts import Edge, edges_of
 

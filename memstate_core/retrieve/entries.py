@@ -10,8 +10,8 @@ from typing import Any
 
 from memstate_core.model.text import iso
 from memstate_core.retrieve.calibration import Calibration
-from memstate_core.retrieve.conflicts import plain
-from memstate_core.retrieve.facts import Facts
+from memstate_core.retrieve.facts.conflicts import plain
+from memstate_core.retrieve.facts.facts import Facts
 from memstate_core.retrieve.ranking import Ranked
 from memstate_core.retrieve.scope_data import taken
 from memstate_core.retrieve.search import Found

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from memstate_core.retrieve.edits import visible_wordings
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.replacement import PLACES, POOL, Pool
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
 from memstate_core.retrieve.standard_scores import Array
 from memstate_core.retrieve.superseded import Statements
+from memstate_core.retrieve.turns.edits import visible_wordings
 
 EXCHANGED = 0.003
 """The least probability at which one of the first statements gives its place to a later one of them.

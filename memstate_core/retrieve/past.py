@@ -23,15 +23,15 @@ from memstate_core.placement.named import place_named
 from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.policy.settings import Policy
 from memstate_core.run.view import UNUSED
-from memstate_core.state import decisions as decided
-from memstate_core.state.edges import valid_at
-from memstate_core.state.fold import State, fold
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.edges import valid_at
+from memstate_core.state.fold.fold import State, fold
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
+from memstate_core.state.fold.strength import saliences
 from memstate_core.state.graph import REVIEW, TOPIC, Graph
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.ledger.ledger import Ledger
 from memstate_core.state.snapshots import Manifest
-from memstate_core.state.strength import saliences
 
 
 @dataclass(frozen=True)

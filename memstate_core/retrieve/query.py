@@ -21,18 +21,18 @@ from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.calibration import Calibration
 from memstate_core.retrieve.candidate_facts import candidate_edges, candidate_facts
-from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
-from memstate_core.retrieve.present import asks_for_the_present, in_first_person, without_question_words
+from memstate_core.retrieve.question.present import asks_for_the_present, in_first_person, without_question_words
 from memstate_core.retrieve.ranking import Ranked, Ranking, best_first
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.routing import APART, AUTO, ROUTES, Policy, Route
 from memstate_core.retrieve.scope_facts import Edge
 from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import search_scope
-from memstate_core.retrieve.sessions import active_sessions
-from memstate_core.retrieve.speaker_names import without_names
-from memstate_core.retrieve.topic import resolve
+from memstate_core.retrieve.turns.speaker_names import without_names
+from memstate_core.retrieve.views.core_blocks import core_blocks
+from memstate_core.retrieve.views.sessions import active_sessions
+from memstate_core.retrieve.views.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
 
 NEIGHBORS = 16

@@ -20,8 +20,8 @@ from memstate_core.model.errors import MemstateError, NotOnReplica, SnapshotAbse
 from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import EDGES, REVISIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
-from memstate_core.retrieve.facts_cache import FactsCache
-from memstate_core.retrieve.in_force import ahead, field_histories, in_force_of
+from memstate_core.retrieve.facts.facts_cache import FactsCache
+from memstate_core.retrieve.facts.in_force import ahead, field_histories, in_force_of
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
@@ -32,14 +32,14 @@ from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements, superseded_in_force
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.absent import absent_shards, unreadable
-from memstate_core.state.edges import valid_at
+from memstate_core.state.fold.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.replica_note import writer_of
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.past import Past
-    from memstate_core.state.ledger import Ledger
+    from memstate_core.state.ledger.ledger import Ledger
 
 BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""
@@ -244,7 +244,7 @@ class SnapshotReader:
     @cached_property
     def _ledger(self) -> Ledger:
         """The ledger beside the snapshots; its digests are compared, since no run has just done so."""
-        from memstate_core.state.ledger import Ledger
+        from memstate_core.state.ledger.ledger import Ledger
 
         if self.snapshot.home.replica.exists():
             raise NotOnReplica("has no ledger, so it does not answer as of a past time", writer_of(self.snapshot.home))

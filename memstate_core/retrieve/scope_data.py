@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from memstate_core.retrieve.coherence import context_weight
-from memstate_core.retrieve.edits import last_wordings
 from memstate_core.retrieve.index.bm25 import Postings, Scores
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
-from memstate_core.retrieve.shared_words import SharedWords
-from memstate_core.retrieve.speaker_names import SpeakerNames
 from memstate_core.retrieve.standard_scores import LENGTH_PRIOR, standardised
-from memstate_core.retrieve.turn_traits import asking_shares, says_changed, text_lengths
+from memstate_core.retrieve.turns.coherence import context_weight
+from memstate_core.retrieve.turns.edits import last_wordings
+from memstate_core.retrieve.turns.shared_words import SharedWords
+from memstate_core.retrieve.turns.speaker_names import SpeakerNames
+from memstate_core.retrieve.turns.turn_traits import asking_shares, says_changed, text_lengths
 
 Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]

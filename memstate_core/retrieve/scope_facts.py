@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from memstate_core.retrieve.facts import Facts, facts_from, shown_rows
+from memstate_core.retrieve.facts.facts import Facts, facts_from, shown_rows
 from memstate_core.retrieve.scope_data import Rows, taken
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.errors import DimensionMismatch
-from memstate_core.retrieve.dates import named_spans, nearness
-from memstate_core.retrieve.local_dates import local_spans
-from memstate_core.retrieve.relative_dates import relative_spans
+from memstate_core.retrieve.question.dates import named_spans, nearness
+from memstate_core.retrieve.question.local_dates import local_spans
+from memstate_core.retrieve.question.relative_dates import relative_spans
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice
 from memstate_core.retrieve.standard_scores import BM25_PRIOR, COSINE_PRIOR, EVIDENCE_PRIOR, Array, standardised, total
 

@@ -19,7 +19,6 @@ from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.retrieve.calibration import Moments
-from memstate_core.retrieve.edits import exchanged
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
@@ -38,6 +37,7 @@ from memstate_core.retrieve.scoring import (
 )
 from memstate_core.retrieve.standard_scores import Array, total
 from memstate_core.retrieve.superseded import Statements, statements, superseded_evidence
+from memstate_core.retrieve.turns.edits import exchanged
 from memstate_core.state.graph import TOPIC, VECTOR
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from memstate_core.model.frames import Schema
-from memstate_core.retrieve.conflicts import open_rivals
-from memstate_core.retrieve.in_force import in_force
+from memstate_core.retrieve.facts.conflicts import open_rivals
+from memstate_core.retrieve.facts.in_force import in_force
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import Flags, Rows, places_of
-from memstate_core.state.assertions import SEGMENT_FIELDS
+from memstate_core.state.fold.assertions import SEGMENT_FIELDS
 
 SLOT = ("topic_id", "name")
 SUPERSEDED: Schema = {"topic_id": pl.String, "name": pl.String, "evidence_id": pl.String}

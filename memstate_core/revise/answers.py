@@ -7,7 +7,7 @@ import polars as pl
 from memstate_core.model.frames import Schema
 from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.matching.answers import KINDS, Answers
-from memstate_core.state.decisions import PAIR_SUGGESTED, judgements
+from memstate_core.state.fold.decisions import PAIR_SUGGESTED, judgements
 
 ANSWERED: Schema = {"scope": pl.String, "probability": pl.Float64, "pair_kind": pl.String, "same": pl.Boolean}
 _SHOWN = pl.Struct({"a": pl.String, "b": pl.String, "probability": pl.Float64, "pair_kind": pl.String})

@@ -9,10 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.model.verdicts import DIFFERENT
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.state.decisions import judgements, merges, undone
-from memstate_core.state.identity import survivors
+from memstate_core.state.fold.decisions import judgements, merges, undone
+from memstate_core.state.fold.identity import survivors
 
 RENEWED = 2.0
 """How much the logit of a pair must exceed that of its undone merge before it is merged again."""

@@ -14,9 +14,9 @@ from memstate_core.model.graph_tables import REVIEWS
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
-from memstate_core.state.decisions import REVIEW_ENDED, REVIEW_QUEUED
-from memstate_core.state.dependents import affected, dependents
-from memstate_core.state.edges import edges_at
+from memstate_core.state.fold.decisions import REVIEW_ENDED, REVIEW_QUEUED
+from memstate_core.state.fold.dependents import affected, dependents
+from memstate_core.state.fold.edges import edges_at
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
 
 _PAYLOAD = pl.Struct({"cause_topic_id": pl.String, "hops": pl.Int64})

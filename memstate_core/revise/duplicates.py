@@ -24,7 +24,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions as decisions_of
-from memstate_core.state.decisions import (
+from memstate_core.state.fold.decisions import (
     ATTACHED,
     EXPANDED,
     JUDGED,

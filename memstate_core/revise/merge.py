@@ -22,10 +22,10 @@ from memstate_core.run.refold import fold_of_steps, fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import JUDGED, MERGED, UNMERGED
+from memstate_core.state.fold.decisions import JUDGED, MERGED, UNMERGED
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
 
 STEP = "merges"
 SHOWN = 20

@@ -13,7 +13,7 @@ from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.text import iso_expr
 from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import MERGED, MOVED, SEGMENT_PLACED, UNMERGED, merges
+from memstate_core.state.fold.decisions import MERGED, MOVED, SEGMENT_PLACED, UNMERGED, merges
 
 MERGE_LIST: Schema = {
     "seq": pl.Int64,

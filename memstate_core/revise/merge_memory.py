@@ -11,8 +11,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, MERGED_LEVELS, MERGED_PARTS, EarlierMerges
 from memstate_core.revise.reading_text import READING
 from memstate_core.revise.recorded_levels import levels
-from memstate_core.state.decisions import MERGED, UNMERGED, merges
-from memstate_core.state.identity import survivors
+from memstate_core.state.fold.decisions import MERGED, UNMERGED, merges
+from memstate_core.state.fold.identity import survivors
 
 _RECORDED = pl.Struct(
     {"actor": pl.String, "probability": pl.Float64, "features": PAIRS["features"], "reading": READING}

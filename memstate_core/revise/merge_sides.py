@@ -13,9 +13,9 @@ from memstate_core.policy.settings import Policy
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state.assertions import STATING, assertions
-from memstate_core.state.decisions import segments
-from memstate_core.state.history import in_order, revisions, topic_parts
+from memstate_core.state.fold.assertions import STATING, assertions
+from memstate_core.state.fold.decisions import segments
+from memstate_core.state.fold.history import in_order, revisions, topic_parts
 
 _SHOWN = ("probability", "today", "drawn_from", "doubted", "run_id")
 

@@ -9,7 +9,7 @@ from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.merge_history import NIGHTLY, merge_list
 from memstate_core.revise.unmerge import unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import judgements
+from memstate_core.state.fold.decisions import judgements
 
 
 def verdicts_on_merges(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

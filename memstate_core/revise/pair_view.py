@@ -8,12 +8,12 @@ import polars as pl
 
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import TOPICS
-from memstate_core.retrieve.facts import TopicSet
+from memstate_core.retrieve.facts.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.records import topic_records
+from memstate_core.retrieve.views.records import topic_records
 from memstate_core.run.served_state import Served
 from memstate_core.state.graph import TOPIC
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 _SHOWN = ("id", "scope", "title", "topic_kind", "summary", "created_at", "updated_at")
 _SCORES = ("probability", "weight", "value", "skipped")

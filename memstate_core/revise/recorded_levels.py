@@ -11,8 +11,8 @@ from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.model.step_frames import PAIRS
-from memstate_core.revise.matching.comparisons import STRATA, TITLE_EDGES
-from memstate_core.state.decisions import MATCH_MODEL, MERGED, PAIR_SUGGESTED
+from memstate_core.revise.matching.comparison.comparisons import STRATA, TITLE_EDGES
+from memstate_core.state.fold.decisions import MATCH_MODEL, MERGED, PAIR_SUGGESTED
 
 LEVELS: Schema = {"pair": pl.UInt32, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "weight": pl.Float64}
 """A comparison of a pair: its level, the stratum of the pair's titles, and its weight when it was recorded."""

@@ -7,7 +7,7 @@ import polars as pl
 from memstate_core.model.frames import Schema, empty
 from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.recorded_levels import shown
-from memstate_core.state.decisions import judgements
+from memstate_core.state.fold.decisions import judgements
 
 BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
 """Lower ends of the bands of probability in which pairs are counted."""

@@ -18,9 +18,9 @@ from memstate_core.model.verdicts import DIFFERENT
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import JUDGED, KEPT_APART, SET_ASIDE, merges, set_aside, undone
-from memstate_core.state.identity import survivors
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.decisions import JUDGED, KEPT_APART, SET_ASIDE, merges, set_aside, undone
+from memstate_core.state.fold.identity import survivors
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
 
 _VERDICT = pl.Struct({"a": pl.String, "b": pl.String, "verdict": pl.String})
 

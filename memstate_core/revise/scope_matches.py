@@ -15,18 +15,18 @@ from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.matching.answers import KINDS
-from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
+from memstate_core.revise.matching.candidates.blocking import VIEWS, all_pairs, completeness
+from memstate_core.revise.matching.comparison.field_names import with_common_names
+from memstate_core.revise.matching.comparison.siblings import FAMILY
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
-from memstate_core.revise.matching.fellegi_sunter import contributions, explained
-from memstate_core.revise.matching.field_names import with_common_names
-from memstate_core.revise.matching.siblings import FAMILY
+from memstate_core.revise.matching.fit.fellegi_sunter import contributions, explained
 from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.reliability import band
 from memstate_core.revise.thresholds import Probabilities
 from memstate_core.run.run import Run
-from memstate_core.state.decisions import MATCH_MODEL
+from memstate_core.state.fold.decisions import MATCH_MODEL
 
 HELD_BACK = (
     "other topics of the group are too unlike it",

@@ -14,16 +14,16 @@ from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.answers import Answers
+from memstate_core.revise.matching.candidates.nearest import LARGE
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.nearest import LARGE
 from memstate_core.revise.merge_memory import earlier_merges
 from memstate_core.revise.scope_matches import ScopeMatches
 from memstate_core.revise.thresholds import PairThresholds, Probabilities, thresholds_of
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.parallel import cores, mapped
+from memstate_core.state.process.parallel import cores, mapped
 
 SCOPE_EFFORT = 70
 """What a search of any scope takes, in topics of a larger one (`tests/benchmarks/small_scopes.py`)."""

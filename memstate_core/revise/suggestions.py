@@ -9,7 +9,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import judged_different
-from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
+from memstate_core.state.fold.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
 
 DRIFT = 0.05
 """A suggestion is recorded again when its probability has changed by more than this."""

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from memstate_core.forget.topic_features import topic_features
 from memstate_core.policy.merge_bands import pair_bands
 from memstate_core.policy.rules import Rule
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
+from memstate_core.state.fold.ladder_state import ladder_state
 from memstate_core.state.graph import open_graph
-from memstate_core.state.ladder_state import ladder_state
 
 Probabilities = NDArray[np.float64]
 

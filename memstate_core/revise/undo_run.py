@@ -16,7 +16,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import UNDONE, unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import (
+from memstate_core.state.fold.decisions import (
     ARCHIVED,
     ATTACHED,
     DETACHED,
@@ -33,8 +33,8 @@ from memstate_core.state.decisions import (
     UNMERGED,
     UNPINNED,
 )
-from memstate_core.state.ladder_state import LadderState, ladder_state
-from memstate_core.state.rollbacks import ROLLED_BACK
+from memstate_core.state.fold.ladder_state import LadderState, ladder_state
+from memstate_core.state.fold.rollbacks import ROLLED_BACK
 
 _REVERSED = "undone or reversed before, or in force by another run too"
 _LEFT = {

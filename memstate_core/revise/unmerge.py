@@ -19,8 +19,8 @@ from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import UNMERGED, merges
-from memstate_core.state.identity import survivors
+from memstate_core.state.fold.decisions import UNMERGED, merges
+from memstate_core.state.fold.identity import survivors
 
 UNDONE = "undone by a person"
 

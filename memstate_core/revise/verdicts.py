@@ -19,7 +19,7 @@ from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.revise.merge_verdicts import verdicts_on_merges
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import (
+from memstate_core.state.fold.decisions import (
     ARCHIVED,
     JUDGED,
     MERGED,
@@ -27,7 +27,7 @@ from memstate_core.state.decisions import (
     merges,
     suggestions,
 )
-from memstate_core.state.identity import survivors
+from memstate_core.state.fold.identity import survivors
 
 VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
 """A verdict on two topics: same, different or skip."""

@@ -14,12 +14,12 @@ from memstate_core.run.refold import fold_of_base, fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import MOVED
-from memstate_core.state.fold import State
+from memstate_core.state.fold.decisions import MOVED
+from memstate_core.state.fold.fold import State
+from memstate_core.state.fold.refold import Refolded
+from memstate_core.state.fold.strength import DECAY
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
-from memstate_core.state.refold import Refolded
 from memstate_core.state.snapshots import load_snapshot
-from memstate_core.state.strength import DECAY
 
 _SHOWN = 20
 """Number of topics that are named to people."""

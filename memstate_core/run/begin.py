@@ -19,12 +19,12 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, left_out_rows, shard_evidence
 from memstate_core.state.current import move_current, named_number
-from memstate_core.state.decisions import CORRECTIONS, PUBLISHED, READMITTED, SET_ASIDE, UNREAD, merges, set_aside
 from memstate_core.state.files import require_space
+from memstate_core.state.fold.decisions import CORRECTIONS, PUBLISHED, READMITTED, SET_ASIDE, UNREAD, merges, set_aside
+from memstate_core.state.fold.identity import answering, survivors
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
-from memstate_core.state.identity import answering, survivors
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 
 _COPIES = 3

@@ -7,8 +7,8 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec import json as msgjson
 
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.decisions import PUBLISHED
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.snapshots import Manifest
 
 REEMBEDDING = "reembed-"

@@ -19,14 +19,14 @@ from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, numbered_decisions, shard_accesses, shard_evidence
-from memstate_core.state.changed_topics import EarlierFold
-from memstate_core.state.decisions import READMITTED, SET_ASIDE, merges
-from memstate_core.state.fold import fold
+from memstate_core.state.fold.changed_topics import EarlierFold
+from memstate_core.state.fold.decisions import READMITTED, SET_ASIDE, merges
+from memstate_core.state.fold.fold import fold
+from memstate_core.state.fold.holdings import holdings
+from memstate_core.state.fold.ladder_state import ladder_state
+from memstate_core.state.fold.refold import Refolded, fold_changed
+from memstate_core.state.fold.rollbacks import ROLLED_BACK
 from memstate_core.state.graph import EDGE, FIELD, open_graph
-from memstate_core.state.holdings import holdings
-from memstate_core.state.ladder_state import ladder_state
-from memstate_core.state.refold import Refolded, fold_changed
-from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import COMPRESSED_FILE, PROBLEMS_FILE, Manifest, Snapshot, load_snapshot
 
 

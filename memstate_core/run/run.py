@@ -22,8 +22,8 @@ from memstate_core.model.frames import Schema, conform, empty
 from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
 from memstate_core.policy.settings import Policy
 from memstate_core.run.step import StepResult
-from memstate_core.state.decisions import SET_ASIDE
 from memstate_core.state.files import sync_path
+from memstate_core.state.fold.decisions import SET_ASIDE
 from memstate_core.state.kept_open import close_kept
 
 GRAPH_FILE = "graph.kuzu"

@@ -14,11 +14,11 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.absent import unreadable
 from memstate_core.state.current import served
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.fold.decisions import PUBLISHED
+from memstate_core.state.fold.identity import answering
+from memstate_core.state.fold.rollbacks import in_effect, undone_by_rollbacks
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
-from memstate_core.state.identity import answering
-from memstate_core.state.rollbacks import in_effect, undone_by_rollbacks
-from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Snapshot
 
 _COLUMNS = [

@@ -16,7 +16,7 @@ from memstate_core.model.scope import Layout
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.home import Home
 from memstate_core.state.layout import layout_now
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
 """Delta Lake panics on these or decodes them, also in the target of a symbolic link; SQLite's URLs end at `?`.

@@ -10,10 +10,10 @@ from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import ACCESSES, DECISION, EVIDENCE
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.run import Run
-from memstate_core.state import decisions as decided
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
+from memstate_core.state.ledger.ledger import Ledger
 
 UNUSED = ("payload_json", "content_sha256", "source_uri")
 

@@ -15,9 +15,9 @@ import polars as pl
 
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import READMITTED, SET_ASIDE, set_aside
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.fold.decisions import READMITTED, SET_ASIDE, set_aside
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.snapshots import Snapshot
 
 ASIDE = (SET_ASIDE, READMITTED, ROLLED_BACK)

@@ -24,8 +24,8 @@ from memstate_core.model.observation import Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.similar import similar_topics
-from memstate_core.retrieve.topic import resolve
+from memstate_core.retrieve.views.similar import similar_topics
+from memstate_core.retrieve.views.topic import resolve
 from memstate_core.serve.observations import Accepted
 from memstate_core.state.graph import REVISION
 
@@ -154,7 +154,7 @@ def applied(record: Record, topic_id: str | None) -> list[str]:
 
 
 def version_ids(record: Record, topic_id: str | None, readers: Sequence[SnapshotReader]) -> dict[str, str]:
-    """The revision id of each field value by field name, as the next run assigns it (`memstate_core.state.history`).
+    """The revision id of each field value by field name, as the next run assigns it (`state.fold.history`).
 
     A value that repeats the one in the snapshot at that time is merged into that revision.
     """

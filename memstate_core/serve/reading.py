@@ -11,19 +11,19 @@ from typing import Any
 
 from memstate_core.embed.token_counters import MODEL, Served, counter_of
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
-from memstate_core.retrieve.context import context_pack
-from memstate_core.retrieve.fact_pages import FactFilter, facts_page
-from memstate_core.retrieve.fact_pages import Position as FactPosition
-from memstate_core.retrieve.grounds import with_warnings
-from memstate_core.retrieve.listing import Listing
+from memstate_core.retrieve.evaluation.recorded_questions import QuestionRecorder
+from memstate_core.retrieve.packs.context import context_pack
+from memstate_core.retrieve.packs.grounds import with_warnings
+from memstate_core.retrieve.packs.recall_warnings import Workspace
 from memstate_core.retrieve.query import Question, answer, empty_answer
-from memstate_core.retrieve.recall_warnings import Workspace
-from memstate_core.retrieve.recorded_questions import QuestionRecorder
-from memstate_core.retrieve.resources import Position as ResourcePosition
-from memstate_core.retrieve.resources import ResourceFilter, resources_page
 from memstate_core.retrieve.routing import AUTO
-from memstate_core.retrieve.topic import topic_record
-from memstate_core.retrieve.topic_pages import Position, topics_page
+from memstate_core.retrieve.views.fact_pages import FactFilter, facts_page
+from memstate_core.retrieve.views.fact_pages import Position as FactPosition
+from memstate_core.retrieve.views.listing import Listing
+from memstate_core.retrieve.views.resources import Position as ResourcePosition
+from memstate_core.retrieve.views.resources import ResourceFilter, resources_page
+from memstate_core.retrieve.views.topic import topic_record
+from memstate_core.retrieve.views.topic_pages import Position, topics_page
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal
@@ -108,7 +108,7 @@ class Reading:
         workspace: Workspace | None = None,
         tokenizer: Served = MODEL,
     ) -> Document:
-        """A context pack (`memstate_core.retrieve.context`) of the answer to a question; errors as for `query`.
+        """A context pack (`memstate_core.retrieve.packs.context`) of the answer to a question; errors as for `query`.
 
         Args:
             who: the caller.
@@ -204,13 +204,13 @@ class Reading:
         return self._pending.at_topic(generation, topic_id, who.scopes, as_of, clock())
 
     def topics(self, who: Principal, scopes: Sequence[str] | None, after: Position | None, limit: int) -> Document:
-        """A page of topics (`memstate_core.retrieve.topic_pages`); errors as for `topics_page`."""
+        """A page of topics (`memstate_core.retrieve.views.topic_pages`); errors as for `topics_page`."""
         return self._page(who, scopes, limit, "topics", lambda listing: topics_page(listing, after))
 
     def facts(
         self, who: Principal, scopes: Sequence[str] | None, wanted: FactFilter, after: FactPosition | None, limit: int
     ) -> Document:
-        """A page of facts (`memstate_core.retrieve.fact_pages`); errors as for `facts_page`."""
+        """A page of facts (`memstate_core.retrieve.views.fact_pages`); errors as for `facts_page`."""
         return self._page(who, scopes, limit, "facts", lambda listing: facts_page(listing, wanted, after))
 
     def resources(
@@ -221,7 +221,7 @@ class Reading:
         after: ResourcePosition | None,
         limit: int,
     ) -> Document:
-        """A page of resources (`memstate_core.retrieve.resources`); errors as for `resources_page`."""
+        """A page of resources (`memstate_core.retrieve.views.resources`); errors as for `resources_page`."""
         return self._page(who, scopes, limit, "resources", lambda listing: resources_page(listing, wanted, after))
 
     def _page(

@@ -13,7 +13,7 @@ from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.text import iso
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.topic import Resolved, resolve
+from memstate_core.retrieve.views.topic import Resolved, resolve
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
 from memstate_core.serve.auth.principal import Principal, Role

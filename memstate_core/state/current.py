@@ -18,11 +18,11 @@ from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.model.scope import layout_of
 from memstate_core.state.absent import require_here
 from memstate_core.state.damaged_shards import DamagedShards
-from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
+from memstate_core.state.fold.decisions import PUBLISHED
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.ledger.ledger import Ledger
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 
 _log = logging.getLogger("memstate.store")

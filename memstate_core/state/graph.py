@@ -25,10 +25,10 @@ from memstate_core.model.errors import DimensionMismatch
 from memstate_core.model.frames import Schema, conform, empty
 from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
 from memstate_core.state import kept_open
-from memstate_core.state.cleared_memory import cleared_memory
 from memstate_core.state.files import require_space
 from memstate_core.state.kuzu_tables import EDGE_TABLE, creation, edge_table, from_kuzu, node_table, to_kuzu
-from memstate_core.state.memory import reserving
+from memstate_core.state.process.cleared_memory import cleared_memory
+from memstate_core.state.process.memory import reserving
 
 Reading = Callable[[], AbstractContextManager[None]]
 """Makes the context in which rows are read."""

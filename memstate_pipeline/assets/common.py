@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from memstate_core.state.interrupts import delayed_interrupts
+from memstate_core.state.process.interrupts import delayed_interrupts
 from memstate_pipeline.columns import column_schema
 from memstate_pipeline.progress import reports_progress
 

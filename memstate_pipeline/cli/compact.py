@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.night.compaction import Compaction

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_core.model.quantity import quantity
-from memstate_pipeline.cli.errors import missing_extra, report
-from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.shared.errors import missing_extra, report
+from memstate_pipeline.cli.shared.output import Json, note, show
 
 if TYPE_CHECKING:
     from memstate_core.conformance import Report, Trajectory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import (
+from memstate_pipeline.cli.shared.options import (
     ALL_STAGES,
     AsOf,
     PackPolicy,
@@ -22,8 +22,8 @@ from memstate_pipeline.cli.options import (
     parsed_scopes,
     parsed_stages,
 )
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import missing_lines, open_sound_readers, served_encoder
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -46,10 +46,10 @@ def context(
     """Print a cited context pack for a prompt."""
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
-    from memstate_core.retrieve.grounds import with_warnings
+    from memstate_core.retrieve.packs.context import EVIDENCE, TOPICS, context_pack
+    from memstate_core.retrieve.packs.grounds import with_warnings
+    from memstate_core.retrieve.packs.recall_warnings import Workspace
     from memstate_core.retrieve.query import Question, answer
-    from memstate_core.retrieve.recall_warnings import Workspace
 
     store: Store = context.obj.store
     past = moment(as_of)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.maintain import step_progress
-from memstate_pipeline.cli.output import Json, as_uri, note, show
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.shared.output import Json, as_uri, note, show
+from memstate_pipeline.cli.shared.terminal import cut, width
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -42,7 +42,7 @@ def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
     from memstate_core.ingest.importer import import_paths
     from memstate_core.retrieve.query import Question, answer
     from memstate_pipeline import run
-    from memstate_pipeline.cli.readers import open_readers
+    from memstate_pipeline.cli.shared.readers import open_readers
 
     paths = sample.sample_paths()
     note("Importing the sample …")

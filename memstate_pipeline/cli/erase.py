@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import moment, user_name
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.terminal import visible
+from memstate_pipeline.cli.shared.options import moment, user_name
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.terminal import visible
 
 if TYPE_CHECKING:
     from memstate_core.night.erasure.certificate import Certificate

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_core.model.quantity import quantity
-from memstate_pipeline.cli.output import Json, note, show
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.readers import open_readers, served_encoder
+from memstate_pipeline.cli.shared.output import Json, note, show
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
-    from memstate_core.retrieve.recall import Expected
+    from memstate_core.retrieve.evaluation.recall import Expected
     from memstate_core.run.store import Store
 
 _MISSED = 4
@@ -66,7 +66,7 @@ def eval_(
 
 
 def _questions(file: Path) -> list[Expected]:
-    from memstate_core.retrieve.recall import read_questions
+    from memstate_core.retrieve.evaluation.recall import read_questions
 
     try:
         return read_questions(file)
@@ -78,7 +78,7 @@ def _thresholds(file: Path | None, cuts: list[int]) -> dict[str, float]:
     """The thresholds by metric; none without a file."""
     import tomllib
 
-    from memstate_core.retrieve.evaluate import metric_names
+    from memstate_core.retrieve.evaluation.evaluate import metric_names
 
     if file is None:
         return {}
@@ -104,7 +104,7 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
 
     from memstate_core.embed.model_tokenizer import TokenCounter
     from memstate_core.model.progress import tracked
-    from memstate_core.retrieve.evaluate import Evaluation, summarised
+    from memstate_core.retrieve.evaluation.evaluate import Evaluation, summarised
 
     with live_progress(doing="eval"), ExitStack() as stack:
         readers = open_readers(store, stack)
@@ -121,7 +121,7 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
 
 
 def _missed(document: Mapping[str, Any], bounds: Mapping[str, float]) -> list[str]:
-    from memstate_core.retrieve.evaluate import Metric, missed
+    from memstate_core.retrieve.evaluation.evaluate import Metric, missed
 
     return missed({name: Metric(**values) for name, values in document["metrics"].items()}, bounds)
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.output import Json, show, show_json
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.readers import open_readers
+from memstate_pipeline.cli.shared.output import Json, show, show_json
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.readers import open_readers
 
 
 def export(
@@ -27,7 +27,7 @@ def export(
     """
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.export import export_jsonl, export_parquet, export_records
+    from memstate_core.retrieve.views.export import export_jsonl, export_parquet, export_records
 
     if format_ not in ("jsonl", "parquet"):
         raise typer.BadParameter(f"unknown format {format_!r}: expected jsonl or parquet")

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import AsOf, Scopes, moment, parsed_scopes
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.shared.options import AsOf, Scopes, moment, parsed_scopes
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import missing_lines, open_sound_readers
+from memstate_pipeline.cli.shared.terminal import cut, width
 
 
 def facts(
@@ -37,8 +37,8 @@ def facts(
     """
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.fact_pages import FactFilter, facts_page
-    from memstate_core.retrieve.listing import Listing
+    from memstate_core.retrieve.views.fact_pages import FactFilter, facts_page
+    from memstate_core.retrieve.views.listing import Listing
 
     wanted, scopes = FactFilter(subject, predicate, moment(as_of), history), parsed_scopes(scope)
     with ExitStack() as stack:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memstate_pipeline.cli.accesses import AccessTime, record_accesses, recorded_lines
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.shared.accesses import AccessTime, record_accesses, recorded_lines
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, show
 
 if TYPE_CHECKING:
-    from memstate_core.retrieve.topic import Resolved
+    from memstate_core.retrieve.views.topic import Resolved
 
 
 def feedback(
@@ -30,8 +30,8 @@ def feedback(
     """
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.topic import resolve
-    from memstate_pipeline.cli.readers import open_readers
+    from memstate_core.retrieve.views.topic import resolve
+    from memstate_pipeline.cli.shared.readers import open_readers
     from memstate_pipeline.writers import complete_erasure
 
     at, store = moment(now), context.obj.store

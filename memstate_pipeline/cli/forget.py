@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.bound import bound_warnings
-from memstate_pipeline.cli.corrections import correcting, publish, published_lines
-from memstate_pipeline.cli.options import Now, moment
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.shared.bound import bound_warnings
+from memstate_pipeline.cli.shared.corrections import correcting, publish, published_lines
+from memstate_pipeline.cli.shared.options import Now, moment
+from memstate_pipeline.cli.shared.output import Json, show
 
 if TYPE_CHECKING:
     import polars as pl

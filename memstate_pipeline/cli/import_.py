@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memstate_pipeline.cli.options import Now, moment
-from memstate_pipeline.cli.output import Json, note, show
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.options import Now, moment
+from memstate_pipeline.cli.shared.output import Json, note, show
+from memstate_pipeline.cli.shared.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.ingest.report import ImportReport
@@ -38,7 +38,7 @@ def import_(
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
-    from memstate_core.state.memory import memory_budget
+    from memstate_core.state.process.memory import memory_budget
     from memstate_pipeline.writers import writing
 
     try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.shared.output import Json, show
 
 
 def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:

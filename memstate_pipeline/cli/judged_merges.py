@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memstate_pipeline.cli.output import show
-from memstate_pipeline.cli.terminal import cut, width
-from memstate_pipeline.cli.text import number
+from memstate_pipeline.cli.shared.output import show
+from memstate_pipeline.cli.shared.terminal import cut, width
+from memstate_pipeline.cli.shared.text import number
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

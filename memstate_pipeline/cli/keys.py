@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from memstate_pipeline.cli.options import moment, parsed_scopes
-from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.shared.options import moment, parsed_scopes
+from memstate_pipeline.cli.shared.output import Json, note, show
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -15,7 +15,7 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.state.files import PRIVATE_UMASK
-from memstate_core.state.interrupts import delayed_interrupts
+from memstate_core.state.process.interrupts import delayed_interrupts
 from memstate_pipeline.cli import (
     backup,
     compact,
@@ -52,8 +52,8 @@ from memstate_pipeline.cli import (
     topic,
     ui,
 )
-from memstate_pipeline.cli.errors import INTERRUPTED, Boundary
-from memstate_pipeline.cli.output import Context
+from memstate_pipeline.cli.shared.errors import INTERRUPTED, Boundary
+from memstate_pipeline.cli.shared.output import Context
 
 app = typer.Typer(
     name="memstate",

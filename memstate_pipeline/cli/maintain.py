@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_core.model.quantity import quantity
-from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
-from memstate_pipeline.cli.output import Json, as_uri, note, show
-from memstate_pipeline.cli.priority import lower_priority
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.options import Accept, Now, Why, accepted_gates, moment
+from memstate_pipeline.cli.shared.output import Json, as_uri, note, show
+from memstate_pipeline.cli.shared.priority import lower_priority
+from memstate_pipeline.cli.shared.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.errors import missing_extra, report
-from memstate_pipeline.cli.output import Json
+from memstate_pipeline.cli.shared.errors import missing_extra, report
+from memstate_pipeline.cli.shared.output import Json
 
 
 def mcp(

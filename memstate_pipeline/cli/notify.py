@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.shared.output import Json, show
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

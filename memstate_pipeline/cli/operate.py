@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.bound import bound_warnings
-from memstate_pipeline.cli.options import moment, user_name
-from memstate_pipeline.cli.output import Json, as_uri, show
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.bound import bound_warnings
+from memstate_pipeline.cli.shared.options import moment, user_name
+from memstate_pipeline.cli.shared.output import Json, as_uri, show
+from memstate_pipeline.cli.shared.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -179,7 +179,7 @@ def verify(
     from memstate_core.night.checkout.pull import fetch_absent
     from memstate_core.night.verify import verify_store
     from memstate_core.run.store import open_store
-    from memstate_pipeline.cli.verified import verified
+    from memstate_pipeline.cli.shared.verified import verified
 
     store: Store = context.obj.store
 

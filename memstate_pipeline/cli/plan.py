@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.maintain import step_progress, summary_lines
-from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
-from memstate_pipeline.cli.output import Json, as_uri, note, show
-from memstate_pipeline.cli.priority import lower_priority
-from memstate_pipeline.cli.terminal import one_line
+from memstate_pipeline.cli.shared.options import Accept, Now, Why, accepted_gates, moment
+from memstate_pipeline.cli.shared.output import Json, as_uri, note, show
+from memstate_pipeline.cli.shared.priority import lower_priority
+from memstate_pipeline.cli.shared.terminal import one_line
 
 if TYPE_CHECKING:
     from memstate_core.night.plan_file import Action, Plan
@@ -90,7 +90,7 @@ def _document(plan: Plan, path: Path) -> dict[str, Any]:
 
 def _lines(plan: Plan) -> Iterator[str]:
     from memstate_core.model.text import iso
-    from memstate_core.state.decisions import ARCHIVED, MERGED
+    from memstate_core.state.fold.decisions import ARCHIVED, MERGED
 
     yield f"plan {plan.name} for {iso(plan.now)}: {len(plan.actions):,} actions on {_base(plan)}"
     yield from (f"  {count:>9,}  {kind.replace('_', ' ')}" for kind, count in plan.summary.items())

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.progress import live_progress
 
 
 def pull(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
-from memstate_pipeline.cli.options import (
+from memstate_pipeline.cli.shared.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
+from memstate_pipeline.cli.shared.options import (
     ALL_STAGES,
     AsOf,
     QuestionText,
@@ -20,9 +20,9 @@ from memstate_pipeline.cli.options import (
     parsed_scopes,
     parsed_stages,
 )
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
-from memstate_pipeline.cli.terminal import cut, listed, width, wrapped
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import missing_lines, open_sound_readers, served_encoder
+from memstate_pipeline.cli.shared.terminal import cut, listed, width, wrapped
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -65,8 +65,8 @@ def query(
     """
     from contextlib import ExitStack
 
+    from memstate_core.retrieve.evaluation.recorded_questions import QuestionRecorder
     from memstate_core.retrieve.query import Question, answer
-    from memstate_core.retrieve.recorded_questions import QuestionRecorder
 
     store: Store = context.obj.store
     at = access_time(store, record, now)
@@ -111,8 +111,8 @@ def _known_kinds(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:
-    from memstate_core.retrieve.passages import passage
-    from memstate_core.retrieve.question_language import content_terms
+    from memstate_core.retrieve.packs.passages import passage
+    from memstate_core.retrieve.question.question_language import content_terms
 
     yield from missing_lines(result)
     yield f"topics (snapshot {result['snapshot']})"

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_core.model.quantity import quantity
-from memstate_pipeline.cli.corrections import correcting
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.readers import open_readers, served_encoder
+from memstate_pipeline.cli.shared.corrections import correcting
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
     from memstate_core.embed.model_name import ModelName
-    from memstate_core.retrieve.recall import Expected
+    from memstate_core.retrieve.evaluation.recall import Expected
     from memstate_core.run.store import Store
     from memstate_core.state.snapshots import Snapshot
 
@@ -91,7 +91,7 @@ def _previous(store: Store) -> ModelName:
 def _questions(store: Store, path: Path | None, at: datetime | None) -> tuple[list[Expected], list[Expected]]:
     """Questions that somebody wrote, and those recorded; these only where no file is given."""
     from memstate_core.night.gates.recall_loss import kept_questions
-    from memstate_core.retrieve.recall import read_questions
+    from memstate_core.retrieve.evaluation.recall import read_questions
     from memstate_core.state.current import served
 
     source = "recall.questions in memstate.toml" if path is None else "--questions"
@@ -109,7 +109,7 @@ def _change(
 ) -> dict[str, Any]:
     """Embeds without the lock, then drafts, sets the settings and publishes with it."""
     from memstate_core.night.reembed import drafts, embed_served, previous_model, publish_drafts
-    from memstate_core.retrieve.recall import recall
+    from memstate_core.retrieve.evaluation.recall import recall
     from memstate_core.run.publications import REEMBEDDING
     from memstate_core.run.store import with_model
     from memstate_core.state.files import replace_file
@@ -137,8 +137,8 @@ def _change(
 
 
 def _recall(store: Store, snapshots: Sequence[Snapshot], questions: Sequence[Expected]) -> float:
+    from memstate_core.retrieve.evaluation.recall import recall
     from memstate_core.retrieve.reader import SnapshotReader
-    from memstate_core.retrieve.recall import recall
 
     with ExitStack() as stack:
         readers = [stack.enter_context(SnapshotReader(snapshot)) for snapshot in snapshots]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, note, show
-from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.shared.corrections import correcting
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, note, show
+from memstate_pipeline.cli.shared.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.served_state import Served

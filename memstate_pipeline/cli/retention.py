@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.terminal import visible
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.terminal import visible
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting, named_topic, publish, published_lines
 from memstate_pipeline.cli.judged_merges import review_merged
-from memstate_pipeline.cli.options import Now, moment
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.shared.corrections import correcting, named_topic, publish, published_lines
+from memstate_pipeline.cli.shared.options import Now, moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.spot_checks import check_lines, waiting_merges
-from memstate_pipeline.cli.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.undo_file import undo_file
 from memstate_pipeline.cli.undo_run import undo_run
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
@@ -184,7 +184,7 @@ def _undo(store: Store, name: str, at: datetime | None, as_json: bool) -> None:
 
 def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> dict[str, Any]:
     from memstate_core.revise.verdicts import verdict_decisions
-    from memstate_core.state.decisions import judgements
+    from memstate_core.state.fold.decisions import judgements
 
     with correcting(store, "review") as shards:
         by_shard = located_verdicts(shards, verdicts)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.shared.corrections import correcting
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, note, show
 
 if TYPE_CHECKING:
     import polars as pl

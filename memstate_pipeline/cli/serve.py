@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memstate_pipeline.cli.errors import Failure, missing_extra, report
-from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.shared.errors import Failure, missing_extra, report
+from memstate_pipeline.cli.shared.output import Json, note, show
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, as_uri, note, show
-from memstate_pipeline.cli.progress import live_progress
-from memstate_pipeline.cli.terminal import one_line
+from memstate_pipeline.cli.shared.options import moment
+from memstate_pipeline.cli.shared.output import Json, as_uri, note, show
+from memstate_pipeline.cli.shared.progress import live_progress
+from memstate_pipeline.cli.shared.terminal import one_line
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
-from memstate_pipeline.cli.options import AsOf, moment
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import open_sound_readers
+from memstate_pipeline.cli.shared.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
+from memstate_pipeline.cli.shared.options import AsOf, moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import open_sound_readers
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.reader import SnapshotReader
@@ -40,7 +40,7 @@ def topic(
     from contextlib import ExitStack
 
     from memstate_core.model.text import iso
-    from memstate_core.retrieve.topic import titles_of, topic_record
+    from memstate_core.retrieve.views.topic import titles_of, topic_record
 
     store: Store = context.obj.store
     at = access_time(store, record, now, failed=failed)
@@ -80,8 +80,8 @@ def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> 
     import polars as pl
 
     from memstate_core.model.errors import TopicNotFound
-    from memstate_core.retrieve.topic import resolve, titled
-    from memstate_core.retrieve.topic_keys import keyed
+    from memstate_core.retrieve.views.topic import resolve, titled
+    from memstate_core.retrieve.views.topic_keys import keyed
 
     try:
         resolve(readers, name)

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.errors import Failure, report
-from memstate_pipeline.cli.output import Json, note, show
-from memstate_pipeline.cli.priority import lower_priority
+from memstate_pipeline.cli.shared.errors import Failure, report
+from memstate_pipeline.cli.shared.output import Json, note, show
+from memstate_pipeline.cli.shared.priority import lower_priority
 
 FIRST_PORT, PORTS = 3000, 100
 """Without --port, the first free one of these is taken."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting, publish, published_lines
-from memstate_pipeline.cli.options import numbered_lines
-from memstate_pipeline.cli.output import show
+from memstate_pipeline.cli.shared.corrections import correcting, publish, published_lines
+from memstate_pipeline.cli.shared.options import numbered_lines
+from memstate_pipeline.cli.shared.output import show
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memstate_pipeline.cli.corrections import correcting, publish, published_lines
-from memstate_pipeline.cli.output import show
+from memstate_pipeline.cli.shared.corrections import correcting, publish, published_lines
+from memstate_pipeline.cli.shared.output import show
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP, VERDICTS
-from memstate_pipeline.cli.options import numbered_lines
-from memstate_pipeline.cli.output import show_lines
-from memstate_pipeline.cli.text import pair_lines
+from memstate_pipeline.cli.shared.options import numbered_lines
+from memstate_pipeline.cli.shared.output import show_lines
+from memstate_pipeline.cli.shared.text import pair_lines
 
 if TYPE_CHECKING:
     from memstate_core.run.served_state import Served

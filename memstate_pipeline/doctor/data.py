@@ -18,7 +18,7 @@ from memstate_core.run.store import Store
 from memstate_core.run.waiting import is_late, waiting_evidence
 from memstate_core.state.current import named_number
 from memstate_core.state.fetch_note import read_fetch_note
-from memstate_core.state.ledger import TABLES
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_core.state.snapshots import Snapshot, load_snapshot
 from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.published import read_note

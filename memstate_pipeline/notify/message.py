@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memstate_pipeline.cli.terminal import cut
+from memstate_pipeline.cli.shared.terminal import cut
 
 SCHEMA = "memstate.notification/1"
 Kind = Literal["error", "check", "warning"]

@@ -18,7 +18,7 @@ from memstate_core.model.text import iso
 from memstate_core.run.store import Store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.cli.terminal import cut, visible
+from memstate_pipeline.cli.shared.terminal import cut, visible
 from memstate_pipeline.notify.deliver import DEADLINE_SECONDS, Surroundings, deliver
 from memstate_pipeline.notify.history import Fault, Known, ShardFaults, read_known, write_known
 from memstate_pipeline.notify.message import (

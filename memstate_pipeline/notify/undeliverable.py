@@ -7,7 +7,7 @@ import smtplib
 import ssl
 import urllib.error
 
-from memstate_pipeline.cli.terminal import cut
+from memstate_pipeline.cli.shared.terminal import cut
 
 _REPEATED = (408, 425, 429)
 _LONGEST = 200

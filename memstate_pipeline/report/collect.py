@@ -19,7 +19,7 @@ from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.run.embed_topics import ENCODERS
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
+from memstate_core.state.fold.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 from memstate_pipeline.report.explanations import explanations

@@ -16,7 +16,7 @@ from memstate_core.model.text import iso
 from memstate_core.night.corrections import Corrected
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
+from memstate_core.state.fold.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.snapshots import load_snapshot
 from memstate_pipeline.report.collect import SALIENCE, growth, merged_rows, moved_rows, published

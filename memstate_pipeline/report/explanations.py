@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.policy.settings import Policy
-from memstate_core.state.decisions import ARCHIVED, RESTORED
-from memstate_core.state.ladder_state import PAYLOAD
+from memstate_core.state.fold.decisions import ARCHIVED, RESTORED
+from memstate_core.state.fold.ladder_state import PAYLOAD
 from memstate_pipeline.report.format import listed, number
 
 _NAMED = 3

@@ -18,7 +18,7 @@ from memstate_core.ingest.unforeseen import described, is_unforeseen
 from memstate_core.model.errors import MemstateError
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.fold.decisions import PUBLISHED
 from memstate_pipeline.report.collect import collect, collect_numbers
 from memstate_pipeline.report.page import ReportData, write_report
 

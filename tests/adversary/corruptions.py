@@ -26,8 +26,8 @@ from memstate_core.model.errors import MemstateError, SnapshotDamaged
 from memstate_core.model.ids import uuid_text
 from memstate_core.night.rebuild import rebuild
 from memstate_core.night.verify import verify_store
-from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.views.export import export_records
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store
 from memstate_core.serve.inbox_writer import InboxWriter

@@ -15,7 +15,7 @@ from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.ids import uuid_text
 from memstate_core.run.store import Store
-from memstate_core.state.memory import memory_budget
+from memstate_core.state.process.memory import memory_budget
 from tests.adversary.attack import Row, a_store, imported, opened
 from tests.core.revise.nights import night, topics
 from tests.core.strategies import day

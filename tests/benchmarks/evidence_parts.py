@@ -20,8 +20,8 @@ from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice
 from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts, lent_parts, own_parts
-from memstate_core.retrieve.speaker_names import without_names
 from memstate_core.retrieve.standard_scores import total
+from memstate_core.retrieve.turns.speaker_names import without_names
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home

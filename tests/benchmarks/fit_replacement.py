@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from memstate_core.model.terms import question_terms
-from memstate_core.retrieve.present import in_first_person, without_question_words
+from memstate_core.retrieve.question.present import in_first_person, without_question_words
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.replacement import PLACES, TRAITS, pool_rows, traits
 from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts

@@ -34,7 +34,8 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching import compared_pairs, deduplication
+from memstate_core.revise.matching import deduplication
+from memstate_core.revise.matching.comparison import compared_pairs
 from memstate_core.revise.matching.corpus import Corpus
 
 DIMENSIONS = 384

@@ -28,7 +28,7 @@ import polars as pl
 
 from memstate_core.ingest.importer import import_paths
 from memstate_core.policy.settings import Settings
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 SESSION = 30
 """Turns of a conversation, where a format has conversations."""

@@ -32,8 +32,8 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.fold.strength import strength
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, open_graph
-from memstate_core.state.strength import strength
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEARS = 3

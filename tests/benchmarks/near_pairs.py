@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from memstate_core.embed.encoder import Encoder
 from memstate_core.revise.matching.arrays import pair_products
-from memstate_core.revise.matching.blocking import NEIGHBOURS
-from memstate_core.revise.matching.nearest import nearest
-from memstate_core.revise.matching.rough_search import bfloat16_is_fast
+from memstate_core.revise.matching.candidates.blocking import NEIGHBOURS
+from memstate_core.revise.matching.candidates.nearest import nearest
+from memstate_core.revise.matching.candidates.rough_search import bfloat16_is_fast
 
 NO_SEMHASH = "semhash missing, target not measured"
 Keys = NDArray[np.int64]

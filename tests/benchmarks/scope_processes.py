@@ -24,7 +24,7 @@ from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.answers import Answers
 from memstate_core.revise.scope_search import ScopeToSearch, search_scope
 from memstate_core.revise.thresholds import PairThresholds
-from memstate_core.state.parallel import mapped
+from memstate_core.state.process.parallel import mapped
 
 Search = Callable[[ScopeToSearch], Any]
 

@@ -26,7 +26,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
-from memstate_core.state.ladder_state import ladder_state
+from memstate_core.state.fold.ladder_state import ladder_state
 from memstate_pipeline.run import maintain
 
 SKIPPING = {"MEMSTATE_SCHEDULE_SKIP_UNCHANGED_DAYS": "30"}

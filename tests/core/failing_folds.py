@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memstate_core.state import fold as whole
-from memstate_core.state import refold as part
+from memstate_core.state.fold import fold as whole
+from memstate_core.state.fold import refold as part
 
 _OWN = whole.fold_topics
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memstate_core.model.ids import uuid_text
 from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.model.step_frames import SEGMENTS
-from memstate_core.state.decisions import segment_decisions
+from memstate_core.state.fold.decisions import segment_decisions
 from tests.core.frames import filled
 from tests.core.reference import Observation, Segment
 from tests.core.strategies import SCOPES, day, observation

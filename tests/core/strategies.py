@@ -25,7 +25,7 @@ from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.policy.settings import Policy
 from memstate_core.run.apply import LATER_STEPS_SET
 from memstate_core.run.run import Run, RunFacts
-from memstate_core.state.fold import State, fold
+from memstate_core.state.fold.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 from tests.core import reference
 from tests.core.forms import formed, memories

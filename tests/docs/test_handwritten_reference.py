@@ -19,7 +19,7 @@ from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.graph import EDGE, NODE_TABLES
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import TABLES
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_pipeline.notify.message import Event, Night, Problem, night_document
 from tests.docs.conftest import PAGES
 

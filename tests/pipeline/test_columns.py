@@ -20,7 +20,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.store import open_store
 from memstate_core.state.graph import Table, open_graph
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import TABLES
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_pipeline.columns import GRAPH, SCHEMAS, SOURCES, column_schema, columns
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance

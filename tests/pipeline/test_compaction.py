@@ -17,9 +17,9 @@ from memstate_core.night import compaction
 from memstate_core.night.backup.capture import no_capture
 from memstate_core.night.compaction import READERS, compact_ledger
 from memstate_core.run.store import Store, open_store
-from memstate_core.state import ledger as ledger_module
-from memstate_core.state.ledger import TABLES
-from memstate_core.state.ledger_chain import read_chain
+from memstate_core.state.ledger import ledger as ledger_module
+from memstate_core.state.ledger.chain import read_chain
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_core.state.snapshots import load_snapshot, numbers
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
@@ -34,7 +34,7 @@ NIGHT = "2026-04-0{}T02:00:00Z"
 YARD = '{{"observation_id": "late-{0}", "scope": {{"type": "user", "id": "aya"}}, "title": "Late {0}"}}\n'
 DIE_AT = """
 import os, sys
-from memstate_core.state import ledger, ledger_vacuum, ledger_keeper
+from memstate_core.state.ledger import keeper, ledger, vacuum
 
 def die(*arguments, **named):
     os._exit(137)
@@ -46,9 +46,9 @@ main()
 """
 TURNING_POINTS = {
     "with joined files that the chain lacks": "ledger.row_hashes",
-    "before the chain forgets": "ledger_keeper.Keeper.forget",
-    "with files that are forgotten and not removed": "ledger_vacuum._remove",
-    "with some files removed": "ledger_vacuum.sync_path",
+    "before the chain forgets": "keeper.Keeper.forget",
+    "with files that are forgotten and not removed": "vacuum._remove",
+    "with some files removed": "vacuum.sync_path",
 }
 
 

@@ -12,8 +12,8 @@ from memstate_core.model.errors import ShardsFailed
 from memstate_core.model.scope import Layout
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
-from memstate_core.state import read_once
 from memstate_core.state.files import file_digest
+from memstate_core.state.ledger import read_once
 from memstate_pipeline import run
 from memstate_pipeline.doctor.examine import examine
 from tests.core.serve.conftest import serving_process

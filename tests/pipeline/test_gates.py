@@ -18,7 +18,7 @@ from memstate_core.night.gates import suite
 from memstate_core.night.gates.verdict import GATES
 from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import ACCEPTED, SET_ASIDE
+from memstate_core.state.fold.decisions import ACCEPTED, SET_ASIDE
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.resources import ACCEPT_TAG, NOW_TAG, WHY_TAG

@@ -14,8 +14,8 @@ from memstate_core.ingest import importer
 from memstate_core.model.errors import StoreLocked
 from memstate_core.run.store import open_store
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.cli.errors import described
 from memstate_pipeline.cli.main import main
+from memstate_pipeline.cli.shared.errors import described
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.writers import holding
 

@@ -20,7 +20,7 @@ from memstate_core.night.rebuild import rebuild
 from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.decisions import PUBLISHED, SET_ASIDE
+from memstate_core.state.fold.decisions import PUBLISHED, SET_ASIDE
 from memstate_core.state.snapshots import Snapshot
 from tests.pipeline.conftest import run_memstate, shared
 from tests.pipeline.sharded_homes import SCOPES, begun, decisions, done, imported, rows_of, topics

@@ -137,7 +137,7 @@ def test_a_topic_reads_well(home: Path, topics: list[dict[str, Any]]) -> None:
 
 def test_the_reason_is_recorded(home: Path) -> None:
     from memstate_core.state.home import Home
-    from memstate_core.state.ledger import Ledger
+    from memstate_core.state.ledger.ledger import Ledger
 
     recorded = Ledger(Home(home).ledger).scan("transitions").collect()
     reasons = recorded.filter(recorded["kind"] == "segment_placed")["reason"].to_list()

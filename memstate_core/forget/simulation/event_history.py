@@ -16,11 +16,11 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state import decisions as decided
-from memstate_core.state.assertions import STATING, assertions
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.assertions import STATING, assertions
+from memstate_core.state.fold.identity import answering
+from memstate_core.state.fold.usage_events import access_events
 from memstate_core.state.graph import EDGE, open_graph
-from memstate_core.state.identity import answering
-from memstate_core.state.usage_events import access_events
 
 _ENDS = ("from_id", "to_id")
 _VALIDITY = ("valid_from", "valid_until")

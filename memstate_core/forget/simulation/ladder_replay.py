@@ -12,9 +12,9 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.simulation.event_history import EventHistory
-from memstate_core.state.decisions import PINNED, UNPINNED
+from memstate_core.state.fold.decisions import PINNED, UNPINNED
+from memstate_core.state.fold.ladder_state import LadderState, ladder_state
 from memstate_core.state.graph import EDGE
-from memstate_core.state.ladder_state import LadderState, ladder_state
 
 Pair = tuple[pl.DataFrame, pl.DataFrame]
 """Rows that take a step, and rows that reverse it."""

@@ -12,9 +12,9 @@ import polars as pl
 from memstate_core.forget.simulation.event_history import EventHistory
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
-from memstate_core.state.history import SLOT, in_order, repeated
-from memstate_core.state.strength import DECAY, strength
-from memstate_core.state.usage_events import field_events, topic_events
+from memstate_core.state.fold.history import SLOT, in_order, repeated
+from memstate_core.state.fold.strength import DECAY, strength
+from memstate_core.state.fold.usage_events import field_events, topic_events
 
 _STRENGTHS = ["id", *DECAY, "failed_strength"]
 _EVENT = ["id", "at", "weight", "failed", "half_life"]

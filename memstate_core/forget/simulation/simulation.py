@@ -23,10 +23,10 @@ from memstate_core.forget.simulation.replay_nights import Night, new_events
 from memstate_core.forget.topic_features import FeatureInputs, counted, features_of, governed
 from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.policy.settings import Policy
-from memstate_core.state.dependents import dependents
-from memstate_core.state.edges import valid_at
-from memstate_core.state.ladder_state import LadderState
-from memstate_core.state.strength import saliences
+from memstate_core.state.fold.dependents import dependents
+from memstate_core.state.fold.edges import valid_at
+from memstate_core.state.fold.ladder_state import LadderState
+from memstate_core.state.fold.strength import saliences
 
 NIGHTS: Schema = {
     "at": MOMENT,

@@ -40,7 +40,7 @@ from memstate_core.model.ids import uuid_expr
 from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 BATCH_ROWS, BATCH_BYTES = 50_000, 16 << 20
 """A batch ends at the first of these. They are fixed, since a batch is identified by its number."""

@@ -13,7 +13,7 @@ from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason, Rejection, shortened
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.validate import Record, Rules, validate
-from memstate_core.state.erased_observations import Erased
+from memstate_core.state.ledger.erased_observations import Erased
 
 _ERASED = "the observation was erased from this store; its content is not kept, expected other observations"
 

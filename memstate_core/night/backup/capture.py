@@ -33,9 +33,9 @@ from memstate_core.state.absent import unreadable
 from memstate_core.state.current import move_current, named_number
 from memstate_core.state.files import link_or_copy, make_folder
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import TABLES
-from memstate_core.state.ledger_chain import CHAIN
-from memstate_core.state.ledger_commits import LAST_CHECKPOINT
+from memstate_core.state.ledger.chain import CHAIN
+from memstate_core.state.ledger.commits import LAST_CHECKPOINT
+from memstate_core.state.ledger.ledger import TABLES
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 

@@ -16,10 +16,10 @@ from memstate_core.night.backup.folder import Backup, BackupFolder, place
 from memstate_core.night.erasure.certificate import Certificate
 from memstate_core.night.erasure.reapply import certificates_in, erase_again
 from memstate_core.run.store import Store
-from memstate_core.state.erased_observations import ERASED
 from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.erased_observations import ERASED
+from memstate_core.state.ledger.ledger import Ledger
 
 
 def repeat_erasures(

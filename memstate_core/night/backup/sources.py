@@ -15,11 +15,11 @@ from memstate_core.ingest.dumps import shown
 from memstate_core.model.errors import LedgerDamaged, MemstateError, SnapshotDamaged
 from memstate_core.night.backup.capture import Captured, files_below
 from memstate_core.policy.settings import FILE_NAME
-from memstate_core.state.erased_observations import ERASED
 from memstate_core.state.home import Home
-from memstate_core.state.ledger_chain import read_chain
-from memstate_core.state.ledger_commits import LAST_CHECKPOINT
-from memstate_core.state.ledger_keeper import replaced_chains
+from memstate_core.state.ledger.chain import read_chain
+from memstate_core.state.ledger.commits import LAST_CHECKPOINT
+from memstate_core.state.ledger.erased_observations import ERASED
+from memstate_core.state.ledger.keeper import replaced_chains
 
 LEDGER = "the ledger"
 

@@ -13,7 +13,7 @@ from memstate_core.night.backup.restore import restore_files
 from memstate_core.night.verify import Verdict, chain_verdicts, verify_store
 from memstate_core.run.store import open_store
 from memstate_core.state.files import require_space
-from memstate_core.state.ledger_chain import CHAIN, parsed_chain
+from memstate_core.state.ledger.chain import CHAIN, parsed_chain
 from memstate_core.storage.storage import Unreadable, object_name
 
 

@@ -25,7 +25,7 @@ from memstate_core.night.checkout.shards_here import shard_of
 from memstate_core.night.erasure.files import clear_runs, remove_derived
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space, sync_path
 from memstate_core.state.home import LAYOUT, Home
-from memstate_core.state.ledger_chain import CHAIN
+from memstate_core.state.ledger.chain import CHAIN
 from memstate_core.state.lock import exclusive, holder_of
 from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.head import Contents, RemoteFile

@@ -15,7 +15,7 @@ import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.checked_state import CheckedState, Tables
-from memstate_core.state.decisions import MERGED, MOVED, SET_ASIDE, UNMERGED
+from memstate_core.state.fold.decisions import MERGED, MOVED, SET_ASIDE, UNMERGED
 
 _DAYS = 86_400_000_000
 _ROUNDING = 1e-9

@@ -14,7 +14,7 @@ from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.features import features
 from memstate_core.night.checks.query_soundness import outdated
 from memstate_core.night.checks.recorded import manual
-from memstate_core.state.decisions import PINNED, RESTORED, UNMERGED, UNPINNED
+from memstate_core.state.fold.decisions import PINNED, RESTORED, UNMERGED, UNPINNED
 
 
 def bounded_state(checked: CheckedState) -> Check:

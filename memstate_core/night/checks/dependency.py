@@ -15,7 +15,7 @@ from memstate_core.night.checks.checked_state import CheckedState, Tables
 from memstate_core.night.checks.derived import derive
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.night.checks.review_ends import groundless_ends, unsure
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _DOWN = ("has_detail", "has_subtopic")
 _UP = ("part_of", "extends", "derives")

@@ -18,7 +18,7 @@ from memstate_core.model.ledger_tables import FIELD_VALUE
 from memstate_core.model.step_frames import SEGMENT_EDGE
 from memstate_core.model.text import normalised
 from memstate_core.night.checks.recorded import Recorded
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _SEGMENT = pl.Struct(
     {

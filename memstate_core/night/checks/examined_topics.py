@@ -17,8 +17,8 @@ import polars as pl
 from memstate_core import __version__
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables
-from memstate_core.state import decisions as kinds
-from memstate_core.state.rollbacks import ROLLED_BACK
+from memstate_core.state.fold import decisions as kinds
+from memstate_core.state.fold.rollbacks import ROLLED_BACK
 
 _AGEING = ("salience", "failed_salience")
 """Columns that change with the time alone; the conditions compare them for every topic."""

@@ -13,7 +13,7 @@ from memstate_core.model.text import iso_expr
 from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import in_force
 from memstate_core.policy.overrides import value_for
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 AGREES = 1e-6
 _DAYS = 86_400_000_000

@@ -18,7 +18,7 @@ from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import Derived, derive, followed
 from memstate_core.night.checks.statements import newest, statements
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _RENEWED = 2.0
 """How much the weight of a merge must exceed that of the undone one."""

@@ -11,7 +11,7 @@ from memstate_core.forget.eviction_fit import FEWEST_REQUESTS
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _KINDS = (
     kinds.ARCHIVED, kinds.RESTORED, kinds.DETACHED, kinds.ATTACHED, kinds.SUMMARISED, kinds.EXPANDED,

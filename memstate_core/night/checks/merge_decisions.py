@@ -22,7 +22,7 @@ from memstate_core.night.checks.derived import followed, in_force, merges_in_for
 from memstate_core.night.checks.kept_apart import kept_apart
 from memstate_core.night.checks.merge_figures import overrated
 from memstate_core.policy.settings import Policy
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _LINKAGE = 0.5
 _ROUNDING = 1e-9

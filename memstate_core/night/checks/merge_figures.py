@@ -16,7 +16,7 @@ from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.night.checks.check import violating
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _FEATURES = pl.Struct({
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64}))

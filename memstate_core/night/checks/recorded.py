@@ -21,9 +21,9 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.publications import ERASURE, REEMBEDDING, publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED, READMITTED, set_aside
-from memstate_core.state.rollbacks import ROLLED_BACK
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.fold.decisions import PUBLISHED, READMITTED, set_aside
+from memstate_core.state.fold.rollbacks import ROLLED_BACK
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest
 
 EVIDENCE_COLUMNS = (

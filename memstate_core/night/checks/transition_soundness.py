@@ -14,7 +14,7 @@ from memstate_core.night.checks.derived import in_force
 from memstate_core.night.checks.ladder_decisions import ladder_violations, recorded_steps
 from memstate_core.night.checks.merge_decisions import merge_violations
 from memstate_core.night.checks.statements import SLOT
-from memstate_core.state import decisions as kinds
+from memstate_core.state.fold import decisions as kinds
 
 _FIELD = ["topic_id", "name"]
 _EDGE = ["from_id", "to_id", "kind"]

@@ -10,9 +10,9 @@ from msgspec import json as msgjson
 from memstate_core.model.text import iso
 from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store
-from memstate_core.state.erased_observations import Erased
 from memstate_core.state.erasure_mark import erasures
 from memstate_core.state.files import make_folder, replace_file
+from memstate_core.state.ledger.erased_observations import Erased
 
 
 class Begun(Struct, frozen=True, kw_only=True):

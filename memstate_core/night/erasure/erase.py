@@ -46,10 +46,10 @@ from memstate_core.run.base_check import require_chain
 from memstate_core.run.publications import ERASURE
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
-from memstate_core.state.erased_observations import Erased
 from memstate_core.state.erasure_mark import erasures
 from memstate_core.state.files import require_space
 from memstate_core.state.layout import retired_shards
+from memstate_core.state.ledger.erased_observations import Erased
 from memstate_core.state.snapshots import combined_state_hash, numbers
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage

@@ -19,10 +19,10 @@ from memstate_core.night.erasure.certificate import Certificate, hashed_subject
 from memstate_core.night.erasure.erase import erase
 from memstate_core.night.erasure.subject import ACTOR, OBSERVATION, RECORDED, SCOPE, SESSION, TOPIC, Subject
 from memstate_core.run.store import Store
-from memstate_core.state.erased_observations import ERASED, Erased
 from memstate_core.state.erasure_mark import certificates
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
+from memstate_core.state.ledger.erased_observations import ERASED, Erased
 
 _WITHIN = {ACTOR: "actor", OBSERVATION: "observation_id", SESSION: "session_id"}
 

@@ -21,11 +21,11 @@ from memstate_core.run.publications import publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, with_model
 from memstate_core.run.view import decisions, shard_evidence
-from memstate_core.state.decisions import segments
+from memstate_core.state.fold.decisions import segments
+from memstate_core.state.fold.rollbacks import in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import REVIEW, open_graph
 from memstate_core.state.layout import remove_retired
-from memstate_core.state.rollbacks import in_effect
-from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, numbers
 
 

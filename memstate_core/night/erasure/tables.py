@@ -11,9 +11,9 @@ from msgspec import json as msgjson
 
 from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.night.erasure.subject import SCOPE, Found
-from memstate_core.state.decisions import PUBLISHED, SEGMENT_PLACED, SUMMARISED
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.ledger_rewrite import Change
+from memstate_core.state.fold.decisions import PUBLISHED, SEGMENT_PLACED, SUMMARISED
+from memstate_core.state.ledger.ledger import Ledger
+from memstate_core.state.ledger.rewrite import Change
 
 ERASED = "erased"
 """The kind of a transition whose content was erased; it keeps its place in the order of decisions."""

@@ -15,7 +15,7 @@ from memstate_core.model.errors import AcceptanceInvalid
 from memstate_core.model.frames import empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.gates.verdict import GATES, Verdict
-from memstate_core.state.decisions import ACCEPTED
+from memstate_core.state.fold.decisions import ACCEPTED
 
 
 @dataclass(frozen=True)

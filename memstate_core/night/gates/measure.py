@@ -22,7 +22,7 @@ from memstate_core.run.begin import base_links
 from memstate_core.run.publications import publications
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import MERGED, SET_ASIDE
+from memstate_core.state.fold.decisions import MERGED, SET_ASIDE
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.snapshots import Snapshot, load_snapshot
 

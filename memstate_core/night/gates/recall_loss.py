@@ -17,15 +17,15 @@ from memstate_core.model.errors import MemstateError
 from memstate_core.model.step_frames import ALIASES
 from memstate_core.night.checkout.shards_here import is_bounded
 from memstate_core.night.publish import draft
+from memstate_core.retrieve.evaluation.recall import Expected, read_questions
+from memstate_core.retrieve.evaluation.recorded_questions import recorded_questions
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader, served_model
-from memstate_core.retrieve.recall import Expected, read_questions
-from memstate_core.retrieve.recorded_questions import recorded_questions
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, with_model
 from memstate_core.state.current import served_where_sound
+from memstate_core.state.fold.identity import answering, survivors
 from memstate_core.state.graph import TOPIC
-from memstate_core.state.identity import answering, survivors
 from memstate_core.state.snapshots import Snapshot
 
 _TOPIC, _OBSERVATION = "topic", "observation"

@@ -11,7 +11,7 @@ from memstate_core.night.gates.measure import measure
 from memstate_core.night.gates.verdict import Verdict
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import ACCEPTED
+from memstate_core.state.fold.decisions import ACCEPTED
 
 
 def judge_run(store: Store, run: Run, given: Acceptance | None, *, on_trial: bool = False) -> list[Verdict]:

@@ -17,10 +17,10 @@ from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
+from memstate_core.state.fold.strength import saliences
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, open_graph
 from memstate_core.state.snapshots import Snapshot
 from memstate_core.state.state_hash import scope_hashes
-from memstate_core.state.strength import saliences
 
 ASKED_SCOPES = 64
 """Scopes whose answers are compared, spread over all of them; the state of every scope is."""

@@ -26,8 +26,8 @@ from memstate_core.run.base_check import require_ledger
 from memstate_core.run.run import Run, pending_path
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import RESHARDED, SET_ASIDE, UNREAD
 from memstate_core.state.files import require_space
+from memstate_core.state.fold.decisions import RESHARDED, SET_ASIDE, UNREAD
 from memstate_core.state.snapshots import Manifest
 
 RESHARDING = "reshard-"

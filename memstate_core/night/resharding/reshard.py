@@ -1,7 +1,7 @@
 """Changes the number of shards of a store, from the ledger.
 
 Each new shard is a fold of the ledger (law L3): its evidence is that of the scopes that hash to it, and its decisions
-are those that the old shards had in effect about them (`memstate_core.state.shard_history`). The ledger keeps its
+are those that the old shards had in effect about them (`memstate_core.state.fold.shard_history`). The ledger keeps its
 history as it was recorded. The new snapshots are built beside those that are served, compared with them scope by scope,
 and published and served at once.
 """

@@ -27,8 +27,8 @@ from memstate_core.policy.toml_edit import with_keys
 from memstate_core.run.shard_count import VARIABLE
 from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
-from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
+from memstate_core.state.fold.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.layout import read_layout, write_layout
 from memstate_core.state.snapshots import Snapshot

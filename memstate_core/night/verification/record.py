@@ -24,7 +24,7 @@ from memstate_core.night.verification.links import check_links
 from memstate_core.run.store import Store
 from memstate_core.serve.inbox_writer import InboxWriter
 from memstate_core.state.files import file_digest, make_folder, replace_file
-from memstate_core.state.ledger_commits import commit_name
+from memstate_core.state.ledger.commits import commit_name
 
 _COLUMNS = ("evidence_id", "observation_id", "scope", "topic_kind", "payload_json")
 _KEY = ("scope", "target", "check")

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.retrieve.conflicts import open_rivals
+from memstate_core.retrieve.facts.conflicts import open_rivals
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
 from memstate_core.retrieve.superseded import SUPERSEDED, superseded_evidence
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, Table

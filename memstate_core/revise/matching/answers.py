@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstate_core.revise.matching.arrays import Ints
-from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.comparisons import Compared
-from memstate_core.revise.matching.contradictions import BY_TITLE, REASONS
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.comparisons import Compared
+from memstate_core.revise.matching.comparison.contradictions import BY_TITLE, REASONS
 from memstate_core.revise.matching.corpus import NONE
 
 Reals = NDArray[np.float64]

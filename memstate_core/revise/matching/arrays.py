@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memstate_core.state.parallel import cores, in_threads
+from memstate_core.state.process.parallel import cores, in_threads
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]

@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.arrays import Ints
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 
 Reals = NDArray[np.float64]
 

@@ -13,13 +13,13 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.arrays import Ints, pair_products, tfidf
-from memstate_core.revise.matching.field_texts import FieldTexts
-from memstate_core.revise.matching.marks import Marks, marks_of
-from memstate_core.revise.matching.summary_texts import SummaryTexts
-from memstate_core.revise.matching.tokens import letter_groups, units, words
-from memstate_core.revise.matching.typed_dates import day
-from memstate_core.revise.matching.typed_values import number
-from memstate_core.revise.matching.unit_overlap import UnitIndex, unit_rarity
+from memstate_core.revise.matching.texts.field_texts import FieldTexts
+from memstate_core.revise.matching.texts.marks import Marks, marks_of
+from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
+from memstate_core.revise.matching.texts.tokens import letter_groups, units, words
+from memstate_core.revise.matching.texts.typed_dates import day
+from memstate_core.revise.matching.texts.typed_values import number
+from memstate_core.revise.matching.texts.unit_overlap import UnitIndex, unit_rarity
 
 NONE = -1
 """Code of a missing kind, source or key."""

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from memstate_core.revise.matching.arrays import Ints, pair_products
-from memstate_core.revise.matching.belief import belief
-from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.contradictions import BY_TITLE
+from memstate_core.revise.matching.belief.belief import belief
+from memstate_core.revise.matching.belief.decoys import Reals
+from memstate_core.revise.matching.belief.links import components, witnesses
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.contradictions import BY_TITLE
+from memstate_core.revise.matching.comparison.differing_values import Flags
+from memstate_core.revise.matching.comparison.siblings import Signs
+from memstate_core.revise.matching.comparison.sources import SourceRelations
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.decoys import Reals
-from memstate_core.revise.matching.differing_values import Flags
-from memstate_core.revise.matching.fellegi_sunter import Scored
-from memstate_core.revise.matching.links import components, witnesses
-from memstate_core.revise.matching.siblings import Signs
-from memstate_core.revise.matching.sources import SourceRelations
-from memstate_core.revise.matching.unit_overlap import BACKGROUND
+from memstate_core.revise.matching.fit.fellegi_sunter import Scored
+from memstate_core.revise.matching.texts.unit_overlap import BACKGROUND
 
 WITNESSES = 3
 """Topics that a contradicted pair must both likely be the same as, without a contradiction, to count as likely; one of

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from memstate_core.revise.constraints import Constraints
 from memstate_core.revise.matching.answers import Answers, estimated, kinds, refuted
 from memstate_core.revise.matching.arrays import Ints
-from memstate_core.revise.matching.blocking import (
+from memstate_core.revise.matching.belief.coincidences import Coincidences, coincidences
+from memstate_core.revise.matching.candidates.blocking import (
     Candidates,
     compatible,
     joined,
@@ -20,16 +21,15 @@ from memstate_core.revise.matching.blocking import (
     within_groups,
 )
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
-from memstate_core.revise.matching.coincidences import Coincidences, coincidences
-from memstate_core.revise.matching.compared_pairs import compared_candidates
-from memstate_core.revise.matching.comparisons import Compared
-from memstate_core.revise.matching.contradictions import BY_TITLE
+from memstate_core.revise.matching.comparison.compared_pairs import compared_candidates
+from memstate_core.revise.matching.comparison.comparisons import Compared
+from memstate_core.revise.matching.comparison.contradictions import BY_TITLE
+from memstate_core.revise.matching.comparison.field_names import common_names, with_common_names
+from memstate_core.revise.matching.comparison.sources import Origins
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
-from memstate_core.revise.matching.field_names import common_names, with_common_names
-from memstate_core.revise.matching.sources import Origins
+from memstate_core.revise.matching.fit.fellegi_sunter import MatchModel, Scored, fit, score
 
 PROBABLE = 0.5
 """Pairs with at least this probability connect groups, whose remaining pairs are then compared."""

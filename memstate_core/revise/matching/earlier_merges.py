@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.revise.matching.arrays import Ints
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 
 MERGED_LEVELS: Schema = {
     "pair": pl.UInt32, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "probability": pl.Float64

@@ -23,9 +23,9 @@ from memstate_core.embed.token_counters import MODEL, Served
 from memstate_core.model.observation import Kind
 from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment
-from memstate_core.retrieve.context import EVIDENCE, TOPICS
+from memstate_core.retrieve.packs.context import EVIDENCE, TOPICS
+from memstate_core.retrieve.packs.recall_warnings import Workspace
 from memstate_core.retrieve.query import Question
-from memstate_core.retrieve.recall_warnings import Workspace
 from memstate_core.retrieve.routing import AUTO, Policy
 
 Stage = Literal["semantic", "structural", "temporal"]

@@ -11,11 +11,11 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
-from memstate_core.retrieve.fact_pages import FactFilter
-from memstate_core.retrieve.fact_pages import Position as FactPosition
-from memstate_core.retrieve.resources import Position as ResourcePosition
-from memstate_core.retrieve.resources import ResourceFilter
-from memstate_core.retrieve.topic_pages import Position
+from memstate_core.retrieve.views.fact_pages import FactFilter
+from memstate_core.retrieve.views.fact_pages import Position as FactPosition
+from memstate_core.retrieve.views.resources import Position as ResourcePosition
+from memstate_core.retrieve.views.resources import ResourceFilter
+from memstate_core.retrieve.views.topic_pages import Position
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.cursors import position_of
 from memstate_core.serve.http.body_route import BodyRoute

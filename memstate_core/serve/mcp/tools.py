@@ -18,8 +18,8 @@ from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import iso
-from memstate_core.retrieve.resources import ResourceFilter
 from memstate_core.retrieve.routing import AUTO
+from memstate_core.retrieve.views.resources import ResourceFilter
 from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
 from memstate_core.serve.mcp import descriptions as arg

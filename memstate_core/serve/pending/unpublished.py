@@ -25,12 +25,12 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
-from memstate_core.state import decisions as decided
 from memstate_core.state.erasure_mark import erasure_mark
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.graph import TOPIC
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
-from memstate_core.state.shard_history import of_shard
+from memstate_core.state.ledger.ledger import Ledger
 
 _IDENTITY = ["scope", "observation_id"]
 _STEPS = 64

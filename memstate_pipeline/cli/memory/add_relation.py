@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.memory.write import ObservedAt, ScopeOf, write
-from memstate_pipeline.cli.output import Json
+from memstate_pipeline.cli.shared.output import Json
 
 
 def add_relation(

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import AsOf, Scopes, moment, parsed_scopes
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.shared.options import AsOf, Scopes, moment, parsed_scopes
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import missing_lines, open_sound_readers
+from memstate_pipeline.cli.shared.terminal import cut, width
 
 
 def browse_resources(
@@ -26,8 +26,8 @@ def browse_resources(
     """List resources: the roots, the children of one, or one with its content."""
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.listing import Listing
-    from memstate_core.retrieve.resources import ResourceFilter, resources_page
+    from memstate_core.retrieve.views.listing import Listing
+    from memstate_core.retrieve.views.resources import ResourceFilter, resources_page
 
     if (uri is not None) + (parent is not None) + every > 1:
         raise typer.BadParameter("found more than one of --uri, --parent and --all, expected one of them")

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.context import context as print_context
-from memstate_pipeline.cli.options import ALL_STAGES, AsOf, PackPolicy, PackTokenizer, QuestionText, Scopes
-from memstate_pipeline.cli.output import Json
+from memstate_pipeline.cli.shared.options import ALL_STAGES, AsOf, PackPolicy, PackTokenizer, QuestionText, Scopes
+from memstate_pipeline.cli.shared.output import Json
 
 
 def context_pack(

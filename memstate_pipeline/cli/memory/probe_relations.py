@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from memstate_pipeline.cli.memory.write import ScopeOf
-from memstate_pipeline.cli.options import AsOf, moment
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.shared.options import AsOf, moment
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.readers import missing_lines, open_sound_readers
+from memstate_pipeline.cli.shared.terminal import cut, width
 
 
 def probe_relations(
@@ -30,7 +30,7 @@ def probe_relations(
 
     from memstate_core.model.forms.item import SPELLING, item_of
     from memstate_core.model.scope import parse_scope
-    from memstate_core.retrieve.relations import relations_of
+    from memstate_core.retrieve.views.relations import relations_of
 
     named = item_of(item, kind)
     if named is None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.options import AsOf, Scopes, not_blank
-from memstate_pipeline.cli.output import Json
 from memstate_pipeline.cli.query import query
+from memstate_pipeline.cli.shared.options import AsOf, Scopes, not_blank
+from memstate_pipeline.cli.shared.output import Json
 
 
 def search(

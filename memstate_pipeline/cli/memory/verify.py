@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import Scopes, parsed_scopes
-from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.shared.options import Scopes, parsed_scopes
+from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.terminal import cut, width
 
 
 def verify(

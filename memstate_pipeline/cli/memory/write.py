@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.output import show
+from memstate_pipeline.cli.shared.output import show
 
 ScopeOf = Annotated[str, typer.Option("--scope", metavar="TYPE:ID", help="Scope of the item.")]
 ObservedAt = Annotated[str | None, typer.Option("--at", metavar="TIME", help="When it holds from. Default: now.")]

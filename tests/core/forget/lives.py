@@ -29,7 +29,7 @@ from memstate_core.night.publish import publish
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.policy.settings import Policy, Settings, StoreSettings
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.topic import topic_record
+from memstate_core.retrieve.views.topic import topic_record
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.undo import undo_decisions
 from memstate_core.revise.verdicts import verdict_decisions

@@ -14,7 +14,7 @@ from memstate_core.forget.attenuation import detached_edges, detached_fields, su
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.policy.settings import Policy
-from memstate_core.state.ladder_state import LadderState, ladder_state
+from memstate_core.state.fold.ladder_state import LadderState, ladder_state
 
 POLICY = Policy(summary_keep_revisions=2)
 LONG = 4

@@ -11,8 +11,8 @@ import pytest
 from memstate_core.forget.due import ladder_is_due
 from memstate_core.model.text import iso
 from memstate_core.policy.rules import Rule
+from memstate_core.state.fold.ladder_state import ladder_state
 from memstate_core.state.graph import open_graph
-from memstate_core.state.ladder_state import ladder_state
 from tests.core.forget.lives import KEPT, Life, begun, owner
 from tests.core.strategies import day
 

@@ -17,8 +17,8 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.night.verify import verify
 from memstate_core.policy.settings import Override
-from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.views.export import export_records
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.merge import merge_duplicates
 from tests.core.forget.lives import AYA, Life, begun, owner, topic_id

@@ -13,7 +13,7 @@ import pytest
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import IngestSettings, Settings
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

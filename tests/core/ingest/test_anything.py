@@ -15,7 +15,7 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.observation import Observation, Scope
 from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.slow
 

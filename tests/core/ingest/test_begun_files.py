@@ -19,7 +19,7 @@ from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests import warm
 from tests.core.clocks import SETTLED
 from tests.core.ingest.test_inbox import names

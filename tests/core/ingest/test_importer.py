@@ -9,7 +9,7 @@ import pytest
 from memstate_core.ingest import batch_import, importer
 from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.model.errors import StoreLocked
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 
 def turns(first: int, last: int) -> list[dict[str, Any]]:

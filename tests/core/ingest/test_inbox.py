@@ -21,9 +21,9 @@ from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.report import FileReport, ImportReport
 from memstate_core.model.errors import StoreLocked
 from memstate_core.policy.settings import IngestSettings, Settings
-from memstate_core.state import ledger
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger import ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.clocks import SETTLED
 from tests.core.ingest.poison import holds_poison, poisoned
 

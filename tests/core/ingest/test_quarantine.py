@@ -12,7 +12,7 @@ from memstate_core.ingest import quarantine
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.ingest.conftest import NOW, Desk
 from tests.core.ingest.poison import holds_poison, poisoned
 

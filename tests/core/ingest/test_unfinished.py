@@ -19,7 +19,7 @@ from memstate_core.ingest.report import ImportReport
 from memstate_core.ingest.unfinished import WallClock, is_open_for_writing
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="leases on files are a feature of Linux")

@@ -13,7 +13,7 @@ from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, PLACEMENTS
 from memstate_core.state.graph import REVIEW, open_graph
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.strategies import BUFFER_MIB, begin
 
 ROW = pl.DataFrame({"topic_id": ["t"], "alias": ["a"], "scope": ["user:aya"]})

@@ -12,8 +12,8 @@ import pytest
 
 from memstate_core.model.ids import key_id
 from memstate_core.night.corrections import correct
-from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.views.export import export_records
 from memstate_core.revise.undo import undo_decisions
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import Served, read_served

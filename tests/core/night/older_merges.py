@@ -14,7 +14,7 @@ from memstate_core.night.publish import publish
 from memstate_core.run.begin import begin_run
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store, with_model
-from memstate_core.state.decisions import CORRECTIONS
+from memstate_core.state.fold.decisions import CORRECTIONS
 from memstate_core.state.snapshots import load_snapshot
 from tests.core.frames import filled
 

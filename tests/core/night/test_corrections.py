@@ -26,7 +26,7 @@ from memstate_core.revise.undo import nothing_to_undo, undo_decisions
 from memstate_core.revise.verdicts import open_pairs, verdict_decisions
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot, move_current
-from memstate_core.state.decisions import judgements, undone
+from memstate_core.state.fold.decisions import judgements, undone
 from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (

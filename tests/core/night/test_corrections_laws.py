@@ -20,13 +20,13 @@ from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.policy.settings import Policy
-from memstate_core.state import decisions as decided
-from memstate_core.state.fold import State, fold
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.fold import State, fold
 from memstate_core.state.graph import open_graph
 from memstate_core.state.state_hash import state_hash
 from tests.core.night.checks.checked_states import checked_state_of, tables
 from tests.core.reference import Observation
-from tests.core.state.test_fold_properties import canonical
+from tests.core.state.fold.test_fold_properties import canonical
 from tests.core.strategies import BUFFER_MIB, evidence_frame, fill, observation, placed, streams
 
 pytestmark = pytest.mark.slow

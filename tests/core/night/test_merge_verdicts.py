@@ -17,7 +17,7 @@ from memstate_core.revise.merge_sides import merged_pairs
 from memstate_core.revise.spot_checks import merge_checks, open_checks
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import judgements
+from memstate_core.state.fold.decisions import judgements
 from tests.core.frames import filled
 from tests.core.night.corrections import decide, shard, state_hash, undo
 from tests.core.revise.nights import Topic, ids, night, night_without_duplicates, record

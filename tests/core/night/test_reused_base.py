@@ -32,8 +32,8 @@ from memstate_core.run import apply, refold
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.fold.refold import Refolded
 from memstate_core.state.graph import NODE_TABLES, REVIEW, VECTOR, open_graph
-from memstate_core.state.refold import Refolded
 from memstate_core.state.snapshots import PROBLEMS_FILE
 from tests.core.revise.nights import night, record_by_key, record_rows
 from tests.core.strategies import day

@@ -19,7 +19,7 @@ from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.begin import recover
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import move_current, named_number
-from memstate_core.state.decisions import judgements, set_aside, undone
+from memstate_core.state.fold.decisions import judgements, set_aside, undone
 from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (

@@ -19,7 +19,7 @@ from memstate_core.run.begin import begin_run
 from memstate_core.run.run import deaths_path, died_in
 from memstate_core.run.store import Store, open_store
 from memstate_core.run.view import shard_evidence
-from memstate_core.state.decisions import SET_ASIDE
+from memstate_core.state.fold.decisions import SET_ASIDE
 from tests.core.strategies import day, evidence_frame, observation
 
 pytestmark = pytest.mark.slow
@@ -164,7 +164,7 @@ from pathlib import Path
 
 import numpy as np
 from memstate_core.state.graph import open_graph
-from memstate_core.state.memory import memory_budget
+from memstate_core.state.process.memory import memory_budget
 
 with memory_budget(200):
     with open_graph(Path(sys.argv[1]), buffer_mib=512):

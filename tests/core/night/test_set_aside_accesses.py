@@ -19,7 +19,7 @@ from memstate_core.run import apply
 from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.view import shard_accesses
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.decisions import SET_ASIDE
+from memstate_core.state.fold.decisions import SET_ASIDE
 from tests.core.failing_folds import break_folds
 from tests.core.forget.lives import Life, owner
 from tests.core.night.corrections import undo

@@ -21,7 +21,7 @@ from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import read_served
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import REVIEW_ENDED
+from memstate_core.state.fold.decisions import REVIEW_ENDED
 from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (

@@ -14,13 +14,13 @@ from memstate_core.model.step_frames import ALIASES, PLACEMENTS, SEGMENTS
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.policy.settings import Policy
-from memstate_core.state.decisions import segment_decisions, segments
-from memstate_core.state.fold import State, fold
+from memstate_core.state.fold.decisions import segment_decisions, segments
+from memstate_core.state.fold.fold import State, fold
 from memstate_core.state.graph import open_graph
 from tests.core.frames import filled
 from tests.core.night.checks.checked_states import checked_state_of
 from tests.core.reference import World
-from tests.core.state.test_fold_properties import canonical
+from tests.core.state.fold.test_fold_properties import canonical
 from tests.core.strategies import (
     BUFFER_MIB,
     SCOPES,

@@ -24,9 +24,9 @@ from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import write_index
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.state.decisions import ARCHIVED, DETACHED, MERGED
+from memstate_core.state.fold.decisions import ARCHIVED, DETACHED, MERGED
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from memstate_core.state.snapshots import COMPRESSED_FILE, Manifest, Snapshot, file_digests
 from tests.core.frames import filled
 

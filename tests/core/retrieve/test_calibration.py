@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memstate_core.embed.model_tokenizer import TokenCounter
 from memstate_core.model.forms.resource import Resource
 from memstate_core.retrieve.calibration import Calibration, Moments
-from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
+from memstate_core.retrieve.packs.context import EVIDENCE, TOPICS, context_pack
 from memstate_core.retrieve.query import Question, answer
 from tests.core.retrieve.conftest import Store, WordEncoder
 

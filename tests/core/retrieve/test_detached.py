@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from memstate_core.retrieve.export import export_records
-from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.index.facts_files import fact_problems
-from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.query import Question, answer
-from memstate_core.retrieve.topic import topic_record
+from memstate_core.retrieve.views.export import export_records
+from memstate_core.retrieve.views.fact_pages import FactFilter, facts_page
+from memstate_core.retrieve.views.listing import Listing
+from memstate_core.retrieve.views.topic import topic_record
 from memstate_core.state.damaged_shards import DamagedShards
 from tests.core.retrieve.conftest import Store, day
 

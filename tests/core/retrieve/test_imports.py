@@ -9,7 +9,7 @@ HEAVY = ("torch", "sentence_transformers", "sklearn", "bm25s", "transformers")
 PROGRAM = """
 import pkgutil, sys
 import memstate_core.retrieve
-for module in pkgutil.iter_modules(memstate_core.retrieve.__path__, "memstate_core.retrieve."):
+for module in pkgutil.walk_packages(memstate_core.retrieve.__path__, "memstate_core.retrieve."):
     __import__(module.name)
 print(*sys.modules, sep="\\n")
 """

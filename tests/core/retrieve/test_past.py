@@ -22,14 +22,14 @@ from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.model.step_frames import EVIDENCE_INDEX
 from memstate_core.policy.settings import Policy
-from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.query import Question, answer
-from memstate_core.retrieve.topic import topic_record
-from memstate_core.state.decisions import ARCHIVED, MERGED, PINNED, RESTORED, SEGMENT_PLACED, segment_decisions
+from memstate_core.retrieve.views.core_blocks import core_blocks
+from memstate_core.retrieve.views.topic import topic_record
+from memstate_core.state.fold.decisions import ARCHIVED, MERGED, PINNED, RESTORED, SEGMENT_PLACED, segment_decisions
+from memstate_core.state.fold.strength import saliences
 from memstate_core.state.graph import Graph, open_graph
-from memstate_core.state.ledger import Ledger
-from memstate_core.state.strength import saliences
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core import reference
 from tests.core.frames import filled
 from tests.core.reference import Merge, Observation, Segment

@@ -11,8 +11,8 @@ from memstate_core.embed.model_tokenizer import TokenCounter
 from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.model.forms.resource import Resource
 from memstate_core.model.forms.session_state import SessionState
-from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
-from memstate_core.retrieve.grounds import with_warnings
+from memstate_core.retrieve.packs.context import EVIDENCE, TOPICS, context_pack
+from memstate_core.retrieve.packs.grounds import with_warnings
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.routing import POLICIES, Policy
 from memstate_core.state.graph import Graph

@@ -13,7 +13,7 @@ from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.matching.answers import KINDS, Answers
 from memstate_core.revise.scope_matches import ScopeMatches
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import suggestions
+from memstate_core.state.fold.decisions import suggestions
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.nights import night, record
 from tests.core.revise.test_verdicts import judged, ledger, merged, suggested

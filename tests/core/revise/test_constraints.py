@@ -10,7 +10,7 @@ import pytest
 
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import RENEWED, Constraints, constraints
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from tests.core.revise.matching.corpora import corpus, every_pair
 from tests.core.revise.test_verdicts import judged, ledger, merged, unmerged

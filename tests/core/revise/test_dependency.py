@@ -19,8 +19,8 @@ from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews, recorded_queue
 from memstate_core.run.run import Run
-from memstate_core.state.dependents import affected, dependents
-from memstate_core.state.edges import EXTENSION_KINDS
+from memstate_core.state.fold.dependents import affected, dependents
+from memstate_core.state.fold.edges import EXTENSION_KINDS
 from memstate_core.state.graph import EDGE, REVIEW, open_graph
 from tests.core.frames import filled
 from tests.core.night.checks.checked_states import checked_state_of

@@ -16,8 +16,8 @@ from memstate_core.model.graph_tables import TOPICS
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.merge import decide
-from memstate_core.state import decisions as decided
-from memstate_core.state.identity import survivors
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.identity import survivors
 from tests.core.frames import filled
 from tests.core.strategies import SCOPES, day
 

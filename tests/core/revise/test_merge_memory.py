@@ -15,14 +15,14 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching.blocking import nearest_neighbours
-from memstate_core.revise.matching.comparisons import compare
+from memstate_core.revise.matching.candidates.blocking import nearest_neighbours
+from memstate_core.revise.matching.comparison.comparisons import compare
+from memstate_core.revise.matching.comparison.sources import learn_origins
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.sources import learn_origins
 from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.decisions import MATCH_MODEL
+from memstate_core.state.fold.decisions import MATCH_MODEL
 from tests.core.revise.matching.corpora import corpus, plain_repeats
 from tests.core.revise.nights import Night, Topic, night, record, transitions
 from tests.core.revise.test_verdicts import ledger, merged, unmerged

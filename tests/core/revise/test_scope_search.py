@@ -18,7 +18,7 @@ from memstate_core.revise.matching.answers import Answers
 from memstate_core.revise.scope_search import ScopeToSearch, search_processes, search_scope
 from memstate_core.revise.thresholds import PairThresholds
 from memstate_core.run.store import open_store
-from memstate_core.state.parallel import mapped
+from memstate_core.state.process.parallel import mapped
 from tests.core.revise.matching.corpora import corpus
 from tests.core.revise.matching.families import crowd, family, memories, store
 from tests.core.revise.nights import night, record

@@ -13,7 +13,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.suggestions import DRIFT, suggested
-from memstate_core.state.decisions import suggestions
+from memstate_core.state.fold.decisions import suggestions
 from tests.core.frames import filled
 from tests.core.revise.test_verdicts import FEATURES, judged, ledger, merged, unmerged
 

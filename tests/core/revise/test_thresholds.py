@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Policy
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.thresholds import PairThresholds
 from memstate_core.run.store import open_store
 from tests.core.revise.nights import night, record, topics

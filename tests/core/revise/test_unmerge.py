@@ -19,9 +19,9 @@ from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import named_merges, unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import UNMERGED, merges, undone
-from memstate_core.state.identity import survivors
-from memstate_core.state.rollbacks import undone_by_rollbacks
+from memstate_core.state.fold.decisions import UNMERGED, merges, undone
+from memstate_core.state.fold.identity import survivors
+from memstate_core.state.fold.rollbacks import undone_by_rollbacks
 from memstate_core.state.snapshots import Snapshot
 from tests.core.frames import filled
 from tests.core.strategies import day

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.ledger_tables import DECISION
-from memstate_core.state.decisions import judgements, merges, suggestions, undone
+from memstate_core.state.fold.decisions import judgements, merges, suggestions, undone
 
 FEATURES = [{"name": "title", "value": 0.9, "weight": 2.5}, {"name": "owner", "value": 0.0, "weight": -3.0}]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memstate_core.policy.sections.recall import RecallSettings
-from memstate_core.retrieve.recorded_questions import recorded_questions
+from memstate_core.retrieve.evaluation.recorded_questions import recorded_questions
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.options import Options

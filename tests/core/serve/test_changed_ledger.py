@@ -13,9 +13,9 @@ from memstate_core.model.errors import LedgerDamaged
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
-from memstate_core.state import read_once
 from memstate_core.state.files import file_digest
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger import read_once
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.clocks import SETTLED
 from tests.core.serve.conftest import Client, Publish, harbour, served
 

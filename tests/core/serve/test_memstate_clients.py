@@ -14,7 +14,7 @@ from memstate_core.embed.encoder import Encoder
 from memstate_core.model import answers
 from memstate_core.model.ids import uuid_text
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.similar import similar_topics
+from memstate_core.retrieve.views.similar import similar_topics
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import request

@@ -1,4 +1,4 @@
-"""Functions that other processes import by their names (`memstate_core.state.parallel`)."""
+"""Functions that other processes import by their names (`memstate_core.state.process.parallel`)."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from memstate_core.model.ids import uuid_text
 from memstate_core.model.step_frames import PAIRS, PLACEMENTS
 from memstate_core.placement.named import place_named
 from memstate_core.revise.merge import decide
-from memstate_core.state import decisions as decided
-from memstate_core.state.fold import State
-from memstate_core.state.identity import across_scopes, homes
+from memstate_core.state.fold import decisions as decided
+from memstate_core.state.fold.fold import State
+from memstate_core.state.fold.identity import across_scopes, homes
 from tests.core import reference
 from tests.core.frames import filled
 from tests.core.reference import Merge, Observation

@@ -13,8 +13,8 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import parse_moment
 from memstate_core.night.corrections import correct
-from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.views.export import export_records
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
 from memstate_pipeline.run import maintain

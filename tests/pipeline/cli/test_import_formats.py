@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memstate_core.ingest.formats import FORMATS
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.ingest.formats.samples import SAMPLES
 from tests.pipeline.conftest import Memstate
 

@@ -19,7 +19,7 @@ from memstate_core.night.clone import cloned
 from memstate_core.night.plan_file import Action, Plan, actions, read_plan, write_plan
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.fold.decisions import PUBLISHED
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.run import Maintained, maintain

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memstate_core.retrieve.evaluation.recorded_questions import QuestionRecorder
 from memstate_core.retrieve.query import Question
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.run.store import open_store
 from memstate_core.state.current import served
 from memstate_core.state.graph import TOPIC, VECTOR

@@ -17,8 +17,8 @@ from memstate_core.model.errors import ReshardMismatch, ShardRetired
 from memstate_core.model.scope import Layout
 from memstate_core.night.resharding import compare
 from memstate_core.run.store import open_store
-from memstate_core.state.decisions import MATCH_MODEL, PUBLISHED, READMITTED, RESHARDED, SET_ASIDE
 from memstate_core.state.files import replace_file
+from memstate_core.state.fold.decisions import MATCH_MODEL, PUBLISHED, READMITTED, RESHARDED, SET_ASIDE
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import NIGHTLY
@@ -54,8 +54,8 @@ POINTS = {
     "with one shard built": (RESHARD, "built", 1, True, OLD),
     "with all shards verified": (RESHARD, "switch", 1, False, OLD),
     "with one CURRENT": (SWITCH, "move_current", 1, True, OLD),
-    "before the commit": ("memstate_core.state.ledger", "Ledger.append", 1, False, OLD),
-    "with a commit that the chain lacks": ("memstate_core.state.ledger_keeper", "Keeper.record", 1, False, OLD),
+    "before the commit": ("memstate_core.state.ledger.ledger", "Ledger.append", 1, False, OLD),
+    "with a commit that the chain lacks": ("memstate_core.state.ledger.keeper", "Keeper.record", 1, False, OLD),
     "with the commit": (SWITCH, "_complete", 1, False, OLD),
     "with the layout": (SWITCH, "write_layout", 1, True, NEW),
     "with the settings": (SWITCH, "replace_file", 2, True, NEW),

@@ -18,7 +18,7 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
 from memstate_core.serve.runs import runs
-from memstate_core.state.decisions import judgements
+from memstate_core.state.fold.decisions import judgements
 from memstate_core.state.lock import exclusive
 from tests import warm
 from tests.core.frames import filled

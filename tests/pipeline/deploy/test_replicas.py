@@ -16,7 +16,7 @@ from memstate_core.serve.options import KEY_VARIABLE, OPEN_PATHS
 from memstate_core.storage.purpose import PUBLICATION
 from memstate_core.storage.storage import storage
 from memstate_pipeline.cli.main import app
-from memstate_pipeline.cli.output import Context
+from memstate_pipeline.cli.shared.output import Context
 from memstate_pipeline.deploy.containers import container_files
 from memstate_pipeline.deploy.kubernetes import cluster_files
 

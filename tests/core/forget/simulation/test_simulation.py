@@ -34,7 +34,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import REVISION, TOPIC, open_graph
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.strategies import day
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GOOD: dict[str, Any] = {"topic_id": "t", "at": "2026-05-01T10:00:00Z", "source": "cli"}

@@ -19,7 +19,7 @@ from memstate_core.ingest.accesses.collect import AccessReport
 from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.ingest.accesses.record import LONGEST_LINE
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.ingest.accesses.conftest import GOOD, NOW, Desk, counts
 from tests.core.ingest.accesses.test_journal import names, writer
 

@@ -14,8 +14,8 @@ import pytest
 from memstate_core.ingest import file_progress
 from memstate_core.ingest.accesses import collect, record
 from memstate_core.ingest.accesses.collect import AccessReport
-from memstate_core.state import ledger
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger import ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.ingest.accesses.conftest import GOOD, Desk, counts
 from tests.core.ingest.accesses.test_journal import names
 from tests.core.ingest.poison import holds_poison, poisoned

@@ -26,7 +26,7 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.progress import Progress, progress_to
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
-from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger.ledger import Ledger
 from tests.core.clocks import SETTLED
 from tests.core.ingest.formats.samples import (
     SAMPLES,

@@ -26,7 +26,7 @@ from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews
-from memstate_core.state.fold import State
+from memstate_core.state.fold.fold import State
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, open_graph
 from tests.core import reference
 from tests.core.frames import filled

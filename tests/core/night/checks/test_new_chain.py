@@ -17,7 +17,7 @@ from memstate_core.night.rebuild import rebuild
 from memstate_core.night.verify import verify_store
 from memstate_core.run.base_check import require_chain
 from memstate_core.run.store import open_store
-from memstate_core.state.ledger_chain import CHAIN
+from memstate_core.state.ledger.chain import CHAIN
 from memstate_pipeline.doctor import data
 from tests.core.night.checks.damage import Home
 from tests.core.night.checks.test_run_refuses_damage import begin

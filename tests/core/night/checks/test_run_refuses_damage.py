@@ -26,7 +26,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.current import current_snapshot, named_number
 from memstate_core.state.files import RESERVED_BYTES
 from memstate_core.state.graph import VECTOR, open_graph
-from memstate_core.state.ledger_chain import CHAIN
+from memstate_core.state.ledger.chain import CHAIN
 from memstate_core.state.snapshots import COMPRESSED_FILE, MANIFEST, numbers
 from tests.core.frames import filled
 from tests.core.night.checks.damage import Home

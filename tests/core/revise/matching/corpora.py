@@ -16,12 +16,12 @@ from memstate_core.model.graph_tables import TOPICS, VECTORS
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.answers import Answers
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.siblings import contradicted
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.siblings import contradicted
-from memstate_core.revise.matching.tokens import words
+from memstate_core.revise.matching.texts.tokens import words
 from tests.core.revise.test_verdicts import ledger
 
 DIMENSION = VECTORS["embedding"].size  # type: ignore[union-attr]

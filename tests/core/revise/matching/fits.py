@@ -12,13 +12,13 @@ import polars as pl
 from hypothesis import strategies as st
 
 from memstate_core.model.frames import empty
-from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.comparisons import Compared, compare, ranked
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.comparisons import Compared, compare, ranked
+from memstate_core.revise.matching.comparison.sources import Origins, SourceRelations, learn_origins
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import MERGED_LEVELS
-from memstate_core.revise.matching.fellegi_sunter import MatchModel, Reals, Scored, fit, score
-from memstate_core.revise.matching.priors import levels_of
-from memstate_core.revise.matching.sources import Origins, SourceRelations, learn_origins
+from memstate_core.revise.matching.fit.fellegi_sunter import MatchModel, Reals, Scored, fit, score
+from memstate_core.revise.matching.fit.priors import levels_of
 from tests.core.revise.matching.corpora import corpus, every_pair
 
 Topic = dict[str, Any]

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching import arrays as arrays_module
 from memstate_core.revise.matching.arrays import dense_ranks, distinct, named_incidence, pair_products, tfidf, without
-from memstate_core.revise.matching.tokens import words
+from memstate_core.revise.matching.texts.tokens import words
 
 Matrix = NDArray[np.float32]
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memstate_core.revise.matching import clustering
-from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.clustering import LEAST_MEAN, MEAN, group, in_group
 
 SURE = 0.9

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memstate_core.revise.matching.unit_overlap import UnitIndex
-from tests.core.revise.matching.test_title_formats import contradicted, found_among, merged_share
+from memstate_core.revise.matching.texts.unit_overlap import UnitIndex
+from tests.core.revise.matching.comparison.test_title_formats import contradicted, found_among, merged_share
 
 Topic = dict[str, Any]
 APART = (

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from memstate_core.model.frames import empty
-from memstate_core.revise.matching.blocking import NEIGHBOURS
-from memstate_core.revise.matching.comparisons import compare, ranked
+from memstate_core.revise.matching.candidates.blocking import NEIGHBOURS
+from memstate_core.revise.matching.comparison.comparisons import compare, ranked
+from memstate_core.revise.matching.comparison.siblings import signs
+from memstate_core.revise.matching.comparison.sources import Origins, learn_origins
+from memstate_core.revise.matching.comparison.title_formats import learn_formats
 from memstate_core.revise.matching.earlier_merges import MERGED_LEVELS
-from memstate_core.revise.matching.fellegi_sunter import fit
-from memstate_core.revise.matching.siblings import signs
-from memstate_core.revise.matching.sources import Origins, learn_origins
-from memstate_core.revise.matching.title_formats import learn_formats
+from memstate_core.revise.matching.fit.fellegi_sunter import fit
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
 from tests.core.revise.matching.families import crowd
 from tests.core.revise.matching.fits import fitted, shop

@@ -13,14 +13,14 @@ from scipy.sparse import csr_matrix
 from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching.contradictions import contradiction
+from memstate_core.revise.matching.comparison.contradictions import contradiction
+from memstate_core.revise.matching.comparison.identifiers import InCommon
+from memstate_core.revise.matching.comparison.siblings import signs
+from memstate_core.revise.matching.comparison.sources import Origins
+from memstate_core.revise.matching.comparison.title_formats import learn_formats
 from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
-from memstate_core.revise.matching.fellegi_sunter import Scored
-from memstate_core.revise.matching.identifiers import InCommon
-from memstate_core.revise.matching.siblings import signs
-from memstate_core.revise.matching.sources import Origins
-from memstate_core.revise.matching.title_formats import learn_formats
+from memstate_core.revise.matching.fit.fellegi_sunter import Scored
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
 from tests.core.revise.test_verdicts import judged, ledger
 

@@ -13,7 +13,7 @@ import pytest
 from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching import blocking
+from memstate_core.revise.matching.candidates import blocking
 from memstate_core.revise.matching.clustering import in_group
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.scope_matches import calibration

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.revise.matching.parts import NEAR, agreements, parts_of
+from memstate_core.revise.matching.comparison.parts import NEAR, agreements, parts_of
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.matching.families import Store
 from tests.core.revise.matching.namesakes import counted_pairs

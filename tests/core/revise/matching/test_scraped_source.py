@@ -7,7 +7,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from memstate_core.revise.matching.belief import MAX_CONTRADICTED
+from memstate_core.revise.matching.belief.belief import MAX_CONTRADICTED
 from tests.core.revise.matching.corpora import dedupe
 
 Topic = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.retrieve.context import context_pack
-from memstate_core.retrieve.grounds import with_warnings
+from memstate_core.retrieve.packs.context import context_pack
+from memstate_core.retrieve.packs.grounds import with_warnings
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.routing import AUTO
 from memstate_core.serve.snapshots.generation import Generation

@@ -1,0 +1,1 @@
+"""Evaluation: how good answers and packs are, over questions with marked evidence."""

@@ -1,0 +1,1 @@
+"""Facts: the values of fields that hold, their histories, edges and conflicts."""

@@ -1,0 +1,1 @@
+"""Turns of chats: what their form, their words and their neighbours say about them."""

@@ -1,0 +1,1 @@
+"""Views: topics, facts, blocks, sessions and resources, each by itself or page by page."""

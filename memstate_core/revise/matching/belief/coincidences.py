@@ -1,0 +1,234 @@
+"""Equal pairs that may be so by chance, and which of them are beyond doubt all the same.
+
+Two people may share name, town and year of birth. `chance` estimates how many such pairs to expect. Equal pairs are
+taken in the order of how surprising it is that they agree, as long as chance hardly ever gives more than MAX_SHARE of
+them. The rest is left to people. Two orders show different pairs to be duplicates: that of what agrees besides the
+title, given how many topics have it, and that of the whole, since long titles of rare words are less likely those of
+two things. What chance gives counts in the same order.
+
+Over duplicate-free sources, their own pairs with the same title show what chance gives. Elsewhere all pairs do, those
+of duplicates with an error among them, so more is expected than there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import pdtr
+
+from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.belief.chance import Chance, chance_of
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.differing_values import Flags
+from memstate_core.revise.matching.comparison.parts import Reals, agreements, counted, parts_of, sampled
+from memstate_core.revise.matching.comparison.sources import Origins
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.earlier_merges import EarlierMerges
+
+MAX_SHARE = 0.05
+"""The share of equal pairs up to which they may be so by chance."""
+CONFIDENCE = 0.95
+"""The probability that chance gives no more than that (a Poisson count) in each of two orders."""
+SHOWN = 0.5
+"""Of pairs with the same title that are seen to be different, the share that must be so without parts in dispute."""
+MIN_WITHIN = 30
+"""Pairs with the same title within duplicate-free sources from which on they show what chance gives over two."""
+MOST = 0.25
+"""The share of pairs without a dispute that must be beyond doubt before parts in dispute count as varying."""
+
+
+@dataclass(frozen=True)
+class Coincidences:
+    """Equal pairs that may be so by chance.
+
+    Attributes:
+        doubtful: pairs that are not merged for it (pairs,).
+        expected: pairs expected by chance among all that would have been merged.
+    """
+
+    doubtful: Flags
+    expected: float
+
+
+@dataclass(frozen=True)
+class _Equal:
+    """Pairs with the same title that would be merged, or that agree and are known to be different.
+
+    Attributes:
+        agreed: the parts in which they agree (columns pair, name).
+        asked: those that would be merged (equal,).
+        topics: one topic of each (equal,).
+        known: how many pairs of different things each stands for; 0 for those that would be merged (equal,).
+        described: whether some topic with their title has parts (equal,).
+        before: the parts in which pairs agreed that earlier runs merged (columns pair, name).
+        merged: the topic that each of these led to (merges,).
+        common: the logarithm of how common the title of each topic is, for each of two orders ((topics,) each).
+    """
+
+    agreed: pl.DataFrame
+    asked: Flags
+    topics: Ints
+    known: Reals
+    described: Flags
+    before: pl.DataFrame
+    merged: Ints
+    common: tuple[Reals, Reals]
+
+    def beyond_doubt(self, chance: Chance, among: Flags) -> tuple[Flags, float]:
+        """Which of some pairs are beyond doubt, and how many of all are expected by chance."""
+        orders = [self._in_order(chance, among, common) for common in self.common]
+        return np.logical_or(*(enough for enough, _ in orders)), min(expected for _, expected in orders)
+
+    def _in_order(self, chance: Chance, among: Flags, common: Reals) -> tuple[Flags, float]:
+        """The same in one order.
+
+        A pair that agrees in nothing but a title with which other topics state more is different as often as those.
+        """
+        surprise = -chance.agreement_of(self.agreed, len(self.asked)) - common[self.topics]
+        agreeing = counted(self.agreed.join(chance.shares, on="name"), len(among)) > 0
+        bare = (~agreeing & self.described) * chance.namesakes
+        asked, different = (np.flatnonzero(among & some) for some in (self.asked, ~self.asked))
+        different = different[np.argsort(-surprise[different], kind="stable")]
+        before = np.sort(chance.agreement_of(self.before, len(self.merged)) + common[self.merged])
+        order = asked[np.argsort(-surprise[asked], kind="stable")]
+        at = -surprise[order]
+        last, before_last = (np.searchsorted(some, at, "right") for some in (at, -surprise[different]))
+        known = np.concatenate([[0.0], np.cumsum(self.known[different])])[before_last]
+        expected = np.maximum(chance.expected_from(-at, common), known) + np.cumsum(bare[order])[last - 1]
+        equal = last + np.searchsorted(before, at, "right")
+        fine = np.flatnonzero(pdtr(np.floor(MAX_SHARE * equal), expected) >= CONFIDENCE)
+        enough = np.zeros(len(among), bool)
+        enough[order[: last[fine[-1]] if len(fine) else 0]] = True
+        return enough, float(expected.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class _Population:
+    """Pairs of which chance is estimated together.
+
+    Attributes:
+        chosen: these pairs (pairs,).
+        known: how many pairs of different things each pair stands for that is known to be one (pairs,).
+        merged: topics whose earlier merges count among them (topics,).
+        clean: the sources, where the pairs of those without duplicates show what is different; None where all do.
+    """
+
+    chosen: Flags
+    known: Reals
+    merged: Flags
+    clean: Origins | None = None
+
+
+def coincidences(
+    corpus: Corpus,
+    pairs: Candidates,
+    asked: Flags,
+    identical: Flags,
+    different: Flags,
+    origins: Origins,
+    earlier: EarlierMerges,
+) -> Coincidences:
+    """Which pairs with the same title are not beyond doubt, since different things may agree in as much.
+
+    Args:
+        corpus: the topics of a scope.
+        pairs: the pairs.
+        asked: pairs that would be merged (pairs,).
+        identical: pairs in which nothing differs (pairs,).
+        different: pairs that were judged different; those in which nothing differs agree by chance, as do those within
+            duplicate-free sources. Keys say nothing here: most topics have none (pairs,).
+        origins: the sources.
+        earlier: the merges in force; those of runs count as equal pairs that are beyond doubt.
+    """
+    search, relations = _Search(corpus, pairs, identical, earlier), origins.relations(pairs)
+    known, competing = np.where(different, 1.0, relations.same), relations.competing
+    if search.within(origins) < MIN_WITHIN:
+        every = _Population(np.ones(len(pairs), bool), known, np.ones(len(corpus), bool))
+        return search.of(asked, ~competing, every)
+    several = np.asarray(origins.member.sum(axis=1)).ravel() > 1
+    scaled = np.where(different, 1.0, relations.same * relations.across_by_same)
+    across = search.of(asked, ~competing, _Population(competing, scaled, several, origins))
+    elsewhere = search.of(asked, ~competing, _Population(~competing, known, ~several))
+    return Coincidences(across.doubtful | elsewhere.doubtful, across.expected + elsewhere.expected)
+
+
+class _Search:
+    """Looks for coincidences among the pairs of a scope (arguments as of `coincidences`)."""
+
+    def __init__(self, corpus: Corpus, pairs: Candidates, identical: Flags, earlier: EarlierMerges) -> None:
+        self._corpus, self._pairs, self._identical, self._earlier = corpus, pairs, identical, earlier
+        self._parts, self._titles = parts_of(corpus), _title_codes(corpus)
+        peers = np.log(np.maximum(np.bincount(self._titles, 1.0 + earlier.absorbed)[self._titles] - 1.0, 1.0))
+        self._common = peers, peers - corpus.title_units.information
+
+    def within(self, origins: Origins) -> int:
+        """How many pairs with the same title duplicate-free sources have, or how many were sampled."""
+        sample = sampled(self._titles)
+        return int(origins.relations(sample.candidates).same.sum())
+
+    def of(self, asked: Flags, alone: Flags, population: _Population) -> Coincidences:
+        """Coincidences among the pairs of a population.
+
+        Parts are in dispute if they contradict each other in a pair that would be merged all the same, because they
+        seem to vary among duplicates. Such a pair must be beyond doubt without them, a quarter of the pairs without a
+        dispute must be so with them, and different things must be seen to differ without them: if hardly anything else
+        separates namesakes, nothing shows that these parts vary. Between duplicate-free sources, each with a vocabulary
+        of its own, disputes are left to the fit.
+
+        Args:
+            asked: pairs that would be merged (pairs,).
+            alone: pairs of which disputes are not left to the fit (pairs,).
+            population: the pairs.
+        """
+        doubtful, titles, pairs = np.zeros(len(self._pairs), bool), self._titles, self._pairs
+        agree_by_chance = (population.known > 0) & self._identical
+        chosen = (asked & population.chosen) | agree_by_chance
+        rows = np.flatnonzero(chosen & (titles[pairs.a] == titles[pairs.b]))
+        wanted = (asked & population.chosen)[rows]
+        chance = self._chance(population) if wanted.any() else None
+        if chance is None:
+            return Coincidences(doubtful, 0.0)
+        seen = agreements(self._corpus, self._parts, pairs.a[rows], pairs.b[rows])
+        agreed, disputes = seen.filter("agree"), seen.filter("contradict")
+        usable = (counted(agreed, len(rows)) > 0) | self._identical[rows]
+        disputed = counted(disputes, len(rows)) > 0
+        equal = self._equal(rows, wanted, agreed, population)
+        strict, varying = usable & ~disputed, usable & disputed & alone[rows] & wanted
+        enough, expected = equal.beyond_doubt(chance, strict)
+        if varying.any():
+            names = disputes["name"].unique().sort()
+            without = self._chance(population, without=names)
+            shown = without is not None and without.namesakes >= SHOWN * chance.namesakes
+            if without is not None and shown and enough.sum() >= MOST * (strict & wanted).sum():
+                vary, more = equal.beyond_doubt(without, strict | varying)
+                enough, expected = equal.beyond_doubt(self._chance(population, varying=names) or chance, strict)
+                enough, expected = enough | (varying & vary), max(expected, more)
+        doubtful[rows] = (strict | varying) & wanted & ~enough
+        return Coincidences(doubtful, expected)
+
+    def _chance(
+        self, population: _Population, without: pl.Series | None = None, varying: pl.Series | None = None
+    ) -> Chance | None:
+        """Chance as a population shows it, without some parts, or where some vary among duplicates."""
+        parts = self._parts if without is None else self._parts.filter(~pl.col("name").is_in(without.implode()))
+        return chance_of(self._corpus, parts, self._titles, varying, population.clean)
+
+    def _equal(self, rows: Ints, wanted: Flags, agreed: pl.DataFrame, population: _Population) -> _Equal:
+        """The pairs at some positions as equal ones, with the earlier merges of their population."""
+        titles, ends, earlier = self._titles, self._pairs.a[rows], self._earlier.equal
+        described = np.isin(titles, titles[self._parts["row"].unique().to_numpy()])
+        before = earlier.filter(pl.Series(population.merged[earlier["row"].to_numpy()], dtype=pl.Boolean))
+        merges = before.select("merge", "row").unique().sort("merge").with_row_index("pair")
+        agreed_before = before.join(merges.select("merge", "pair"), on="merge").select("pair", "name")
+        return _Equal(
+            agreed, wanted, ends, population.known[rows], described[ends],
+            agreed_before, merges["row"].to_numpy(), self._common,
+        )  # fmt: skip
+
+
+def _title_codes(corpus: Corpus) -> Ints:
+    """Equal for titles with the same units; a topic without any has a code of its own (topics,)."""
+    names = [" ".join(row) or f" {place}" for place, row in enumerate(corpus.title_units.cut)]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)

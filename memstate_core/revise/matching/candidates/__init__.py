@@ -1,0 +1,1 @@
+"""Candidate pairs: blocking, and the search for nearest neighbours."""

@@ -1,0 +1,1 @@
+"""Comparison of pairs: levels of agreement, sources, and what contradicts."""

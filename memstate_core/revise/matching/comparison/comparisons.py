@@ -1,0 +1,240 @@
+"""Comparisons of two topics and their agreement levels.
+
+Level 0 is the least agreement, -1 means that there is nothing to compare. The levels of one comparison are
+ordered: a higher level is never stronger evidence against a match than a lower one. Only the levels of `time`
+are unordered; their weights come from the store's own pairs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.matching.arrays import Floats, pair_products
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.texts.unit_overlap import Overlap, UnitIndex
+
+Levels = NDArray[np.int8]
+Places = NDArray[np.int32]
+
+NOTHING = -1
+LEVELS = 10
+"""The most levels that a comparison has."""
+TITLE_EDGES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+SUMMARY_EDGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
+MEANING_EDGES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
+FIELD_EDGES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.97)
+SURPRISE_EDGES = (0.0, 3.0, 8.0)
+"""Nats by which the shared units of two titles are rarer than expected by chance in the scope."""
+FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
+"""Relative distance of numbers, and days between dates, from which values have nothing in common."""
+TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
+"""Days between the creation of the two topics."""
+CONTAINED = 0.99
+"""Containment of titles from which on nothing in one of them stands in place of something in the other."""
+NEAR_TITLE = 0.6
+"""Title similarity from which the rarity of shared units is compared."""
+RARE_CODE = 5.0
+"""Nats of rarity from which shared numbers and codes count as rare."""
+STRATA = (0.4, 0.6)
+"""Title similarities that separate the strata: pairs proposed for their titles seldom agree elsewhere by chance,
+the rest were proposed for agreeing elsewhere, so u differs between strata."""
+
+TEXT = ("title", "numbers", "rarity", "meaning", "rank")
+"""Comparisons of the title; their joint weight is bounded by the rarity of the shared units."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Agreement levels of pairs.
+
+    Attributes:
+        names: the comparisons; those of fields are called `field:<name>`.
+        pair: for each single comparison that could be made, the pair's position (observations,).
+        comparison: the position in `names` (observations,).
+        level: the level of agreement (observations,).
+        stratum: by title similarity (pairs,).
+        similarity: of the titles, in [0, 1] (pairs,).
+        rankings: ways to rank pairs by agreement alone (rankings, pairs).
+        surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
+        same_title: whether the titles have the same words in the same order (pairs,).
+        contained: whether nothing in one title stands in place of something in the other (pairs,).
+    """
+
+    names: tuple[str, ...]
+    pair: Places
+    comparison: Places
+    level: Levels
+    stratum: Levels
+    similarity: NDArray[np.float64]
+    rankings: NDArray[np.float64]
+    surprise: NDArray[np.float64]
+    same_title: NDArray[np.bool_]
+    contained: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.stratum)
+
+
+def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = None) -> Compared:
+    """Compares candidate pairs.
+
+    Args:
+        corpus: the topics.
+        pairs: the pairs.
+        values: the values of their fields (`Corpus.value_pairs`), where they are known already.
+    """
+    a, b = pairs.a, pairs.b
+    overlap = corpus.title_units.overlap(a, b)
+    letters = pair_products(corpus.title_groups, corpus.title_groups, a, b)
+    similarity, containment = _title_similarity(letters, overlap)
+    meaning = pair_products(corpus.vectors, corpus.vectors, a, b)
+    surprise = overlap.shared - np.log(np.maximum(corpus.peers[a], 1))
+    levels = {
+        "title": _level(similarity, TITLE_EDGES),
+        "numbers": _numbers(corpus.title_units, pairs),
+        "rarity": np.where(similarity >= NEAR_TITLE, _level(surprise, SURPRISE_EDGES), NOTHING),
+        "meaning": _level(meaning, MEANING_EDGES),
+        "summary": _summary(corpus, pairs),
+        "time": _time(corpus, pairs),
+    }
+    fields = _fields(corpus.value_pairs(a, b) if values is None else values)
+    names = corpus.fields["name"].unique().sort().to_list()
+    position = {name: len(levels) + i for i, name in enumerate(names)}
+    made = [np.flatnonzero(level != NOTHING) for level in levels.values()]
+    return Compared(
+        names=(*levels, *(f"field:{name}" for name in names), "rank"),
+        pair=np.concatenate([*made, fields["pair"].to_numpy()], dtype=np.int32),
+        comparison=np.concatenate(
+            [
+                *(np.full(len(rows), i, np.int32) for i, rows in enumerate(made)),
+                _positions(fields["name"], position),
+            ]
+        ),
+        level=np.concatenate(
+            [
+                *(level[rows] for level, rows in zip(levels.values(), made, strict=True)),
+                _level(fields["similarity"].to_numpy(), FIELD_EDGES),
+            ]
+        ),
+        stratum=_level(similarity, STRATA),
+        similarity=similarity,
+        rankings=np.stack([similarity + 2 * containment, letters, similarity + meaning]).astype(np.float64),
+        surprise=surprise.astype(np.float64),
+        same_title=corpus.title_code[a] == corpus.title_code[b],
+        contained=containment > CONTAINED,
+    )
+
+
+def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], topics: int) -> Compared:
+    """Adds the comparison `rank`: 2 when both topics are each other's nearest, 1 when one is, 0 otherwise.
+
+    Pairs that cannot be matches are ranked among themselves, as if the others were not there: they are decoys.
+
+    Args:
+        compared: agreement levels.
+        pairs: the same pairs.
+        eligible: pairs that can be matches at all (pairs,).
+        topics: how many topics there are.
+    """
+    level = np.zeros(len(pairs), np.int8)
+    for among in (eligible, ~eligible):
+        score, best = np.where(among, compared.rankings[0], -np.inf), np.full(topics, -np.inf)
+        for end in (pairs.a, pairs.b):
+            np.maximum.at(best, end, score)
+        level += among * ((score >= best[pairs.a]).astype(np.int8) + (score >= best[pairs.b]))
+    rank = compared.names.index("rank")
+    return replace(
+        compared,
+        pair=np.concatenate([compared.pair, np.arange(len(pairs), dtype=np.int32)]),
+        comparison=np.concatenate([compared.comparison, np.full(len(pairs), rank, np.int32)]),
+        level=np.concatenate([compared.level, level]),
+    )
+
+
+def unranked(compared: Compared) -> Compared:
+    """The same without the comparison `rank`."""
+    kept = compared.comparison != compared.names.index("rank")
+    pair, comparison, level = (each[kept] for each in (compared.pair, compared.comparison, compared.level))
+    return replace(compared, pair=pair, comparison=comparison, level=level)
+
+
+def together(parts: Sequence[Compared]) -> Compared:
+    """Several sets of pairs of one corpus, at least one, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title", "contained")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in flat}
+    before = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int32)
+    pair = np.concatenate([part.pair + start for part, start in zip(parts, before, strict=False)])
+    rankings = np.hstack([part.rankings for part in parts])
+    return Compared(names=parts[0].names, pair=pair, rankings=rankings, **joined)
+
+
+def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of letter cosine, Jaccard index of units, and containment; and containment alone.
+
+    Containment ignores one-sided additions: only units that replace each other count against it.
+    """
+    shared = overlap.shared.astype(np.float64)
+    jaccard = shared / (shared + overlap.only_a + overlap.only_b + 1e-6)
+    containment = shared / (shared + overlap.conflict + 1e-6)
+    return (letters + jaccard + containment) / 3, containment
+
+
+def _numbers(titles: UnitIndex, pairs: Candidates) -> Levels:
+    """Numbers, versions and codes of titles that both have some.
+
+    0 none shared, 1 some shared and some in conflict, 2 few in conflict, 3 no conflict, 4 no conflict and the
+    shared ones are rare, or one has a rare code to which the other adds letters, 5 both have a code that no third
+    topic has.
+    """
+    overlap = titles.overlap(pairs.a, pairs.b, numeric=True)
+    shared, conflict = overlap.shared, overlap.conflict
+    both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
+    level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
+    level = np.where(((level == 3) & (shared > RARE_CODE)) | titles.share_stem(pairs.a, pairs.b), 4, level)
+    return np.where(titles.share_code(pairs.a, pairs.b), 5, np.where(both, level, NOTHING)).astype(np.int8)
+
+
+def _summary(corpus: Corpus, pairs: Candidates) -> Levels:
+    matrix, enough = corpus.remainder
+    level = _level(pair_products(matrix, matrix, pairs.a, pairs.b), SUMMARY_EDGES)
+    return np.where(enough[pairs.a] & enough[pairs.b], level, NOTHING)
+
+
+def _time(corpus: Corpus, pairs: Candidates) -> Levels:
+    days = np.abs(corpus.created[pairs.a] - corpus.created[pairs.b])
+    return np.where(np.isnan(days), NOTHING, _level(days, TIME_EDGES))
+
+
+def _fields(both: pl.DataFrame) -> pl.DataFrame:
+    """Values of the same name on both sides (columns pair, name, similarity in [0, 1])."""
+    one, other = pl.col("number"), pl.col("number_b")
+    distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
+    numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
+    days = (pl.col("day") - pl.col("day_b")).abs()
+    dated = pl.when(days == 0).then(1.0).otherwise(_near(days / FAR_DAYS))
+    same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
+    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, "letters")))
+    return alike.select("pair", "name", "similarity").sort("pair", "name")
+
+
+def _near(distance: pl.Expr) -> pl.Expr:
+    """Similarity of values that can be close without being equal, from 0.8 down to 0 at a distance of 1."""
+    return 0.8 * (1 - distance).clip(lower_bound=0)
+
+
+def _positions(names: pl.Series, position: dict[str, int]) -> Places:
+    if not position:
+        return np.empty(0, np.int32)
+    return names.replace_strict(position, return_dtype=pl.Int32).to_numpy()
+
+
+def _level(values: Floats | NDArray[np.float64], edges: tuple[float, ...]) -> Levels:
+    return np.digitize(values, edges).astype(np.int8)

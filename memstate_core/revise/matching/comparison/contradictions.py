@@ -1,0 +1,182 @@
+"""Which signs keep pairs from a merge, by what varies among duplicates and what distinguishes namesakes.
+
+A pair with such a sign is never merged by the model alone. Two records of one thing from two duplicate-free sources may
+differ more, if they share a code that no other topic has, or one adds letters to the code of the other.
+
+Two sources have their own vocabularies and prices, so what differs there may vary, as their pairs with one title show.
+Some of these pairs are namesakes: two things with one title, such as packs of one product. As many of those are to be
+expected over two sources as within a duplicate-free one, by the sizes of the sources, and those within it are seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from memstate_core.revise.matching.arrays import Floats, Ints
+from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.differing_values import Flags
+from memstate_core.revise.matching.comparison.identifiers import InCommon
+from memstate_core.revise.matching.comparison.siblings import FAMILY, Signs, flagged
+from memstate_core.revise.matching.comparison.sources import SourceRelations
+
+SAME_SHARE = 0.5
+"""Nats within which another topic shares as much. From FAMILY on, spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once, so
+that a group of them is no family."""
+MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
+"""Pairs that show whether a part varies among duplicates, and the shares of contradictions between which it does."""
+DISTINGUISHING = 0.35
+"""The share of contradictions among identical pairs beyond which a field distinguishes things of one text."""
+MOSTLY_SAME = 0.5
+"""The share of contradictions below which a field is mostly the same among duplicates."""
+OFTEN = 0.25
+"""The share of contradictions over two sources from which numbers of a field are each source's own."""
+REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
+that one title of a family adds, the same words in another order, with other accents or with more words."""
+BY_TITLE, BY_WORDING = 1, 6
+
+
+def contradiction(
+    found: Signs,
+    pairs: Candidates,
+    relations: SourceRelations,
+    merged: pl.DataFrame,
+    *,
+    namesakes: Flags,
+    common: InCommon,
+) -> Ints:
+    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
+
+    Args:
+        found: signs of the pairs.
+        pairs: the pairs.
+        relations: how their sources relate.
+        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
+        namesakes: pairs that may be namesakes, of `namesakes_across` (pairs,).
+        common: pairs that share a value which no source has twice.
+    """
+    copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
+    family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
+    excused = relations.competing & (found.code | found.stem)
+    alone = ~relations.competing
+    title = (found.title | (found.strict & family)) & ~excused
+    differing = flagged(found.fields.filter("contradicts"), len(pairs))
+    field = (_contradicting_fields(found, relations, merged, common) | (namesakes & differing)) & ~excused
+    summary = (found.summary | _unlike_summaries(found, alone)) & alone
+    by_reason = (
+        title,
+        found.number & alone,
+        field,
+        summary | (namesakes & ~excused),
+        found.added & alone,
+        found.wording & alone,
+    )
+    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
+
+
+def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, common: InCommon) -> Flags:
+    """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
+
+    Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
+    duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
+    a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
+    summary, these pairs contradict each other in the field that distinguishes the siblings, so a field varies there
+    only if most of them agree, and else its values must be the same: in two formats, those of siblings hardly ever
+    contradict each other. Values that neither agree nor contradict each other say nothing about what varies. Pairs that
+    share an identifier may differ in the words of texts.
+
+    Numbers and days that differ in less than OFTEN of the pairs over two sources are not what each source measures or
+    sets itself: they are errors, or those of namesakes. Only errors are in pairs that share a value which no source
+    has twice. Words are spelt by each source in its own way. Where all fields contradict each other, of which two are
+    mostly the same in these pairs, the title alone is no reason to take that for chance.
+    """
+    contradicts = np.zeros(len(found.shared), bool)
+    excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(common.identifier))
+    in_error = pl.col("pair").is_in(np.flatnonzero(common.value))
+    within = ~pl.col("across") & pl.col("identical")
+    sets = (
+        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0), OFTEN),
+        (~relations.competing, found.identical, within, (VARYING, DISTINGUISHING), 0.0),
+    )
+    for among, anchors, earlier, bounds, often in sets:
+        shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
+        compared = shown.filter(pl.col("contradicts") | pl.col("same"))
+        seen = [compared.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
+        counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
+        share = pl.col("share")
+        varies = (pl.col("len") >= MIN_ANCHORS) & share.is_between(*bounds)
+        own, seldom = (counts.filter(varies & chosen)["name"] for chosen in (share >= often, share < often))
+        varying = pl.col("name").is_in(own.implode()) | (
+            pl.col("name").is_in(seldom.implode()) & (in_error | pl.col("worded"))
+        )
+        apart = counts.filter((pl.col("len") >= MIN_ANCHORS) & (share > bounds[1]))["name"]
+        unlike = pl.col("name").is_in(apart.implode()) & ~pl.col("same")
+        mostly_same = pl.col("contradicts") & pl.col("name").is_in(counts.filter(share < MOSTLY_SAME)["name"].implode())
+        in_all = pl.col("contradicts").all().over("pair") & (mostly_same.sum().over("pair") >= 2)
+        wrong = found.fields.filter((pl.col("contradicts") & ~excused & (~varying | in_all)) | unlike)
+        contradicts |= flagged(wrong, len(contradicts)) & among
+    return contradicts
+
+
+def _unlike_summaries(found: Signs, alone: Flags) -> Flags:
+    """Pairs with one title whose summaries have little in common, unless summaries are seen to vary (pairs,).
+
+    Two deals of one customer have one title, so it alone says little. What else may show that two topics are one, the
+    fields, must agree in the pairs that show whether summaries vary.
+    """
+    shown = alone & found.equal & ~flagged(found.fields.filter("contradicts"), len(found.shared))
+    shown &= flagged(found.fields, len(found.shared))
+    share = float(found.unlike[shown].mean()) if shown.sum() >= MIN_ANCHORS else 0.0
+    return np.zeros_like(found.unlike) if VARYING <= share <= MOSTLY else found.unlike
+
+
+def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
+    """Pairs with one title over two sources that differ in what distinguishes namesakes in a clean one (pairs,).
+
+    Of the pairs that contradict each other in the same parts, those that were merged included, as many are namesakes as
+    those within duplicate-free sources let expect; about two standard deviations of a Poisson count are added. From a
+    share of VARYING on, none of them counts as a duplicate.
+
+    Args:
+        found: signs of the pairs.
+        relations: how their sources relate.
+        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
+    """
+    parts = _contradicting_parts(found, found.equal & (relations.competing | relations.same))
+    within = relations.same[parts["pair"].to_numpy()]
+    apart = parts.filter(within).group_by("parts").agg(apart=pl.len().cast(pl.Float64))
+    before = _combined(merged.filter("across", "titled", "differs"), "merge").group_by("parts").agg(before=pl.len())
+    across = parts.filter(~within).with_columns(pairs=pl.len().over("parts")).join(apart, on="parts")
+    alike = pl.col("pairs") + pl.col("before").fill_null(0)
+    expected = relations.across_by_same * (pl.col("apart") + 2 * pl.col("apart").sqrt())
+    likely = across.join(before, on="parts", how="left").filter(expected > VARYING * alike)
+    return flagged(likely, len(found.shared))
+
+
+def _contradicting_parts(found: Signs, some: Flags) -> pl.DataFrame:
+    """In what pairs contradict each other (columns pair, parts): fields by their names, and the summary without one."""
+    fields = found.fields.filter("contradicts").select("pair", "name")
+    summaries = pl.DataFrame({"pair": np.flatnonzero(found.summary)}, schema={"pair": fields.schema["pair"]})
+    parts = pl.concat([fields, summaries.with_columns(name=pl.lit(""))])
+    return _combined(parts.filter(pl.col("pair").is_in(np.flatnonzero(some))), "pair")
+
+
+def _combined(rows: pl.DataFrame, pair: str) -> pl.DataFrame:
+    """The names of each pair as one text (columns pair and parts)."""
+    return rows.group_by(pair, maintain_order=True).agg(parts=pl.col("name").sort().str.join("\0"))
+
+
+def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
+    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
+    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
+    weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
+    order = np.lexsort((-weight, others, ends))
+    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
+    key = np.sort((ends * 1000 + weight)[order[first]])
+    last = np.searchsorted(key, np.arange(len(titles)) * 1000.0 + 999)
+    counts = [
+        last[end] - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE) for end in (pairs.a, pairs.b)
+    ]
+    return np.asarray(np.minimum(*counts) - 1, np.int64)

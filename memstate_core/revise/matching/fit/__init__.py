@@ -1,0 +1,1 @@
+"""The fit: a Fellegi-Sunter model by expectation and maximisation."""

@@ -1,0 +1,1 @@
+"""Texts of topics: tokens, units, marks, and values read as numbers, dates and moments."""

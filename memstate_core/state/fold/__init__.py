@@ -1,0 +1,1 @@
+"""The fold: topics, fields, histories and edges from evidence and recorded decisions; nothing here writes."""

@@ -1,0 +1,1 @@
+"""The ledger: append-only Delta tables, the chain of their commits, and what may rewrite them."""

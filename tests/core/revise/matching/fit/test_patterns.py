@@ -1,0 +1,68 @@
+"""Patterns of agreement add up to what single comparisons do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memstate_core.revise.matching.comparison.comparisons import LEVELS, STRATA, Compared
+from memstate_core.revise.matching.fit.patterns import Patterns, cells
+
+NAMES = ("title", "meaning", "field:year", "field:owner")
+SHAPE = len(NAMES), len(STRATA) + 1, LEVELS
+
+comparisons = st.lists(
+    st.tuples(st.integers(0, 2), st.dictionaries(st.integers(0, 3), st.integers(0, 2), max_size=4)), max_size=12
+)
+"""The stratum of each pair, and its levels by comparison."""
+
+
+def compared(pairs: list[tuple[int, dict[int, int]]]) -> Compared:
+    """Of pairs of which only strata and levels matter, by comparison first, as a run has them."""
+    seen = sorted((name, pair, level) for pair, (_, levels) in enumerate(pairs) for name, level in levels.items())
+    name, pair, level = np.array(seen, np.int64).reshape(-1, 3).T
+    nothing = np.zeros(len(pairs))
+    return Compared(
+        names=NAMES, pair=pair.astype(np.int32), comparison=name.astype(np.int32), level=level.astype(np.int8),
+        stratum=np.array([stratum for stratum, _ in pairs], np.int8), similarity=nothing, rankings=nothing[None, :],
+        surprise=nothing, same_title=nothing > 0, contained=nothing > 0,
+    )  # fmt: skip
+
+
+def drawn(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@given(comparisons, st.sets(st.integers(0, 3)), st.integers(0, 99))
+def test_sums_and_counts_are_those_of_single_comparisons(
+    pairs: list[tuple[int, dict[int, int]]], chosen: set[int], seed: int
+) -> None:
+    table, shares = drawn(seed, *SHAPE), drawn(seed + 100, len(pairs))
+    sums, counts = np.zeros(len(pairs)), np.zeros(SHAPE)
+    for pair, (stratum, levels) in enumerate(pairs):
+        for name in chosen & {*levels}:
+            sums[pair] += table[name, stratum, levels[name]]
+            counts[name, stratum, levels[name]] += shares[pair]
+    patterns = Patterns(compared(pairs), np.isin(range(len(NAMES)), [*chosen]))
+    np.testing.assert_allclose(patterns.sums(table), sums, atol=1e-12)
+    np.testing.assert_allclose(patterns.counts(shares).reshape(SHAPE), counts, atol=1e-12)
+
+
+def test_pairs_of_one_pattern_are_added_up_once() -> None:
+    """Otherwise patterns would save nothing."""
+    alike = Patterns(compared([(1, {0: 2, 3: 1})] * 5), np.ones(len(NAMES), bool))
+    assert alike._shown.size == 2
+    several = Patterns(compared([(0, {0: 2}), (1, {0: 2}), (0, {0: 1}), (0, {1: 2})]), np.ones(len(NAMES), bool))
+    assert several._shown.size == 4
+
+
+@pytest.mark.parametrize("rows", [[], [1], [2, 0]])
+def test_cells_are_places_in_the_flat_table(rows: list[int]) -> None:
+    of = compared([(2, {0: 1, 3: 2}), (0, {1: 0})])
+    table = np.arange(np.prod(SHAPE)).reshape(SHAPE)
+    known = [table[0, 2, 1], table[1, 0, 0], table[3, 2, 2]]
+    assert cells(of, np.array(rows, np.int64)).tolist() == [known[row] for row in rows]

@@ -1,0 +1,54 @@
+"""The limit on memory and the address space that is left out of it, in whatever order their blocks end."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import ExitStack
+
+import pytest
+
+from memstate_core.state.process.memory import MIB, memory_budget, reserving
+
+GIB = 1 << 30
+BUDGET_MIB = 4096
+
+
+def limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+@pytest.fixture
+def unlimited() -> None:
+    assert limit() == resource.RLIM_INFINITY
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_reserved_space_is_left_out_of_the_budget_while_it_is_reserved() -> None:
+    with memory_budget(BUDGET_MIB):
+        alone = limit()
+        with reserving(GIB), reserving(MIB):
+            assert limit() == alone + GIB + MIB
+        assert limit() == alone
+    assert limit() == resource.RLIM_INFINITY
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_space_that_is_reserved_for_longer_than_a_budget_leaves_no_limit_behind() -> None:
+    outlasting = ExitStack()
+    with memory_budget(BUDGET_MIB):
+        outlasting.enter_context(reserving(GIB))
+    assert limit() == resource.RLIM_INFINITY
+    outlasting.close()
+    assert limit() == resource.RLIM_INFINITY
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_space_that_outlasts_an_inner_budget_stays_in_the_limit_of_the_outer_one() -> None:
+    with memory_budget(2 * BUDGET_MIB), ExitStack() as outlasting:
+        alone = limit()
+        with memory_budget(BUDGET_MIB):
+            outlasting.enter_context(reserving(GIB))
+            assert limit() < alone + GIB
+        assert limit() == alone + GIB
+        outlasting.close()
+        assert limit() == alone
