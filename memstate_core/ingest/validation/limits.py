@@ -18,7 +18,7 @@ from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Details, Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
 
-_VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
+_AS_JSON = _VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
 
 LIMITS: Mapping[str, int] = {
     "observation_id": 1_024,
@@ -53,20 +53,17 @@ LIMITS: Mapping[str, int] = {
 Forms of `memory` bring their own (`Form.LIMITS`), by the key of the form.
 """
 
-_OWN = {path: limit for path, limit in LIMITS.items() if "[" not in path and "." not in path}
-_OF_PART = {
-    part: {
-        path.removeprefix(f"{part}[]."): limit
-        for path, limit in LIMITS.items()
-        if path.startswith(f"{part}[].") and path != _VALUE
-    }
-    for part in ("fields", "edges")
-}
-_OF_DETAILS = {
-    path.removeprefix("details."): limit
-    for path, limit in LIMITS.items()
-    if path.startswith("details.") and path != _ARGUMENTS
-}
+
+def _lowest_first(prefix: str) -> Mapping[str, int]:
+    """The limits of the paths directly below a prefix, but those of values and arguments, by the last key."""
+    below = {path.removeprefix(prefix): limit for path, limit in LIMITS.items() if path.startswith(prefix)}
+    own = {key: limit for key, limit in below.items() if key.isidentifier() and prefix + key not in _AS_JSON}
+    return dict(sorted(own.items(), key=lambda item: item[1]))
+
+
+_OWN = _lowest_first("")
+_OF_PART = {part: _lowest_first(f"{part}[].") for part in ("fields", "edges")}
+_OF_DETAILS = _lowest_first("details.")
 _LEAST = min(*LIMITS.values(), *(limit for form in FORMS for limit in form.LIMITS.values()))
 
 
@@ -82,16 +79,16 @@ def check_limits(row: Observation, length: int) -> None:
     """
     if length <= _LEAST:
         return
-    _check(row, _OWN, "$")
+    _check(row, _OWN, "$", length)
     if row.scope is not None:
         check_length(row.scope.id, LIMITS["scope.id"], "$.scope.id")
     if row.details is not None:
-        _check_details(row.details)
+        _check_details(row.details, length)
     if row.memory is not None:
         _check_form(row.memory)
     for name, limits in _OF_PART.items():
         for at, part in enumerate(getattr(row, name)):
-            _check(part, limits, f"$.{name}[{at}]")
+            _check(part, limits, f"$.{name}[{at}]", length)
 
 
 def check_value(value_json: str, where: str) -> None:
@@ -100,7 +97,8 @@ def check_value(value_json: str, where: str) -> None:
     Raises:
         Rejection: field_too_long.
     """
-    check_length(value_json, LIMITS[_VALUE], f"{where}.value")
+    if len(value_json) > LIMITS[_VALUE]:
+        check_length(value_json, LIMITS[_VALUE], f"{where}.value")
 
 
 def check_length(value: Any, limit: int, where: str) -> None:
@@ -114,8 +112,8 @@ def check_length(value: Any, limit: int, where: str) -> None:
         raise Rejection(Reason.FIELD_TOO_LONG, f"{where} has {len(value):,} {unit}, expected at most {limit:,}")
 
 
-def _check_details(details: Details) -> None:
-    _check(details, _OF_DETAILS, "$.details")
+def _check_details(details: Details, length: int) -> None:
+    _check(details, _OF_DETAILS, "$.details", length)
     check_length(msgspec.json.encode(details.arguments).decode(), LIMITS[_ARGUMENTS], "$.details.arguments")
 
 
@@ -128,6 +126,18 @@ def _check_form(form: Form) -> None:
             check_length(text, limit, f"$.memory.{name.removesuffix('[]')}[{at}]")
 
 
-def _check(record: Observation | FieldValue | EdgeTo | Details, limits: Mapping[str, int], where: str) -> None:
+def _check(
+    record: Observation | FieldValue | EdgeTo | Details, limits: Mapping[str, int], where: str, length: int
+) -> None:
+    """Checks the parts of a record that the bytes of its row suffice for.
+
+    Args:
+        record: the record.
+        limits: by the names of its parts, the lowest first.
+        where: its path in the row.
+        length: the bytes of the row.
+    """
     for name, limit in limits.items():
+        if limit >= length:
+            return
         check_length(getattr(record, name), limit, f"{where}.{name}")

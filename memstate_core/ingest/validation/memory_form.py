@@ -5,6 +5,7 @@ Invariant: no other record can write such a topic, so that neither text that a m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from memstate_core.ingest.reasons import Reason, Rejection
@@ -19,6 +20,10 @@ from memstate_core.model.parts import EdgeTo, FieldValue
 
 _OTHERS = ("topic_id", "topic_key", "topic_kind", "title", "summary", "placement", "fields", "edges")
 _WHERE = "$.memory"
+_BY_KIND: Mapping[str | None, type[Form]] = {form.topic_kind(): form for form in FORMS}
+_BY_KEY = {form.key_of(""): form for form in FORMS}
+_KEYS = tuple(_BY_KEY)
+"""What the topic keys of forms begin with."""
 
 
 def tidy_objects(content: dict[str, Any]) -> None:
@@ -80,22 +85,31 @@ def _session(form: Form, row: Observation) -> str | None:
 
 def _check_unreserved(row: Observation) -> None:
     _check_references(row)
-    for form in FORMS:
-        expected = f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
-        if row.topic_kind == form.topic_kind():
-            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.topic_kind()}, expected {expected}")
-        if row.topic_key is not None and row.topic_key.startswith(prefix := form.key_of("")):
-            raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {expected}")
+    if (form := _BY_KIND.get(row.topic_kind)) is not None:
+        raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {row.topic_kind}, expected {_alone_writes(form)}")
+    if row.topic_key is not None and row.topic_key.startswith(_KEYS):
+        prefix = next(prefix for prefix in _KEYS if row.topic_key.startswith(prefix))
+        raise Rejection(
+            Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {_alone_writes(_BY_KEY[prefix])}"
+        )
+
+
+def _alone_writes(form: type[Form]) -> str:
+    return f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
 
 
 def _check_references(row: Observation) -> None:
     """Refuses ids that only forms make: they lead to the topic of an observation."""
-    ids = [("topic_id", row.topic_id)]
-    ids += [(f"fields[{at}].ref_topic_id", each.ref_topic_id or None) for at, each in enumerate(row.fields)]
-    ids += [(f"edges[{at}].to_topic_id", each.to_topic_id) for at, each in enumerate(row.edges)]
-    for name, topic_id in ids:
-        if isinstance(topic_id, str) and topic_id.startswith(REFERENCE):
-            raise Rejection(Reason.BAD_VALUE, f"$.{name} begins with {REFERENCE}, expected the id of a topic")
+    _check_reference(row.topic_id, "topic_id")
+    for at, field in enumerate(row.fields):
+        _check_reference(field.ref_topic_id, "fields[{}].ref_topic_id", at)
+    for at, edge in enumerate(row.edges):
+        _check_reference(edge.to_topic_id, "edges[{}].to_topic_id", at)
+
+
+def _check_reference(topic_id: object, name: str, at: int = 0) -> None:
+    if isinstance(topic_id, str) and topic_id.startswith(REFERENCE):
+        raise Rejection(Reason.BAD_VALUE, f"$.{name.format(at)} begins with {REFERENCE}, expected the id of a topic")
 
 
 def _check_form(form: Form) -> None:
