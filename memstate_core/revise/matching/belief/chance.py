@@ -14,7 +14,9 @@ error. They show how often such pairs would agree in all parts:
 Duplicates with an error may be far more than things that share a title. Sources without duplicates have none: their own
 pairs with the same title are different things, and over two sources as many are to be expected, by their sizes. What
 contradicts in them may be left out or written otherwise in another source, so a part counts as often as it is compared
-over two sources.
+over two sources. Where no source is known to be free of duplicates, pairs within one of which something contradicts
+show how often nothing would be seen of it over two: two versions of a data set have one title and one summary, and what
+one registry calls `release` the other does not state.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.belief.over_sources import OverSources, shown_within, unseen
 from memstate_core.revise.matching.belief.part_shares import (
     CERTAIN,
     joint,
@@ -35,8 +38,7 @@ from memstate_core.revise.matching.belief.part_shares import (
 )
 from memstate_core.revise.matching.belief.unrelated import SHRINK, Unrelated
 from memstate_core.revise.matching.candidates.blocking import compatible
-from memstate_core.revise.matching.comparison.parts import Reals, Sample, agreements, counted, sampled
-from memstate_core.revise.matching.comparison.sources import Origins
+from memstate_core.revise.matching.comparison.parts import Reals, agreements, counted, sampled
 from memstate_core.revise.matching.corpus import Corpus
 
 INDEPENDENT = 2.0
@@ -58,6 +60,7 @@ class Chance:
         expected: how many pairs that agree in all parts each of them stands for (different,).
         namesakes: the share of pairs of different things, of those with the same title and parts in common.
         decoys: whether duplicate-free sources alone show what is different.
+        at_most: whether there are no more than expected, since duplicates with an error count as different, too.
     """
 
     shares: pl.DataFrame
@@ -67,6 +70,7 @@ class Chance:
     expected: Reals
     namesakes: float
     decoys: bool
+    at_most: bool = False
 
     def expected_from(self, surprise: Reals, common: Reals) -> Reals:
         """How many pairs agree by chance that are at least as surprising as each of some (pairs,).
@@ -99,7 +103,7 @@ def chance_of(
     parts: pl.DataFrame,
     titles: Ints,
     varying: pl.Series | None = None,
-    clean: Origins | None = None,
+    over: OverSources | None = None,
 ) -> Chance | None:
     """How often different things agree by chance; None where no topics with the same title are seen to be different.
 
@@ -110,14 +114,14 @@ def chance_of(
         parts: their parts (columns as of `parts_of`).
         titles: equal for topics with the same title (topics,).
         varying: names of parts that vary among duplicates; where only one of them contradicts, that says nothing.
-        clean: the sources, where the pairs of those without duplicates show what different things over two of them
-            agree in; by default all pairs show it for all.
+        over: which pairs within sources show what different things over two sources agree in; by default all pairs
+            show it for all.
     """
     sample = sampled(titles)
     sample = sample.where(compatible(corpus, sample.candidates))
     seen, shares = agreements(corpus, parts, sample.a, sample.b), part_shares(parts)
-    if clean is not None:
-        sample, seen, shares = _within_clean(sample, seen, shares, clean)
+    if over is not None:
+        sample, seen, shares = shown_within(sample, seen, shares, parts, over)
     size = len(sample.a)
     varies = ~pl.col("agree") & ~pl.col("contradict")
     agreeing, common = counted(seen.filter("agree"), size), counted(seen, size)
@@ -128,6 +132,11 @@ def chance_of(
     alike = Unrelated(corpus, parts)
     dependence, logs = alike.dependence(shares), seen.join(shares, on="name")
     weight = np.where(different, sample.weight, 0.0)
+    namesakes = float(weight.sum() / sample.weight[common > 0].sum())
+    if over is not None and not over.clean:
+        alike_in, hidden = joint(logs.filter("agree"), dependence, size), weight * unseen(seen, shares, size)
+        shown = alike_in[different], sample.a[different], hidden[different]
+        return Chance(shares, dependence, *shown, namesakes, decoys=False, at_most=True)
     comparable = corpus.summarised[sample.a] == corpus.summarised[sample.b]
     whole = stands_for(joint(logs, dependence, size), joint(logs, dependence, size, "across"))
     rows = seen["pair"].to_numpy()
@@ -153,42 +162,10 @@ def chance_of(
         equal = stands_for(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
         expected.append((weight * equal)[among])
         agreement.append(across[0][among])
-    namesakes = float(weight.sum() / sample.weight[common > 0].sum())
     topics = np.concatenate([sample.a[different], sample.a[varied]])
     return Chance(
-        shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes, clean is not None
+        shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes, over is not None
     )
-
-
-def _within_clean(
-    sample: Sample, seen: pl.DataFrame, shares: pl.DataFrame, origins: Origins
-) -> tuple[Sample, pl.DataFrame, pl.DataFrame]:
-    """The pairs within duplicate-free sources, each for as many over two, with what is seen and the shares of parts.
-
-    Args:
-        sample: pairs with the same title.
-        seen: their parts (columns as of `agreements`).
-        shares: columns of `part_shares`.
-        origins: the sources.
-    """
-    relations = origins.relations(sample.candidates)
-    decided = seen.filter(pl.col("agree") | pl.col("contradict")).select("pair", "name")
-    weights = [np.where(some, sample.weight, 0.0) for some in (relations.same, relations.competing)]
-    one, other = (
-        decided.with_columns(weight=pl.Series(weight[decided["pair"].to_numpy()] / max(weight.sum(), 1.0)))
-        .group_by("name")
-        .agg(pl.col("weight").sum())
-        for weight in weights
-    )
-    rates = one.join(other, on="name", suffix="_across").filter(pl.col("weight") > 0)
-    compared = rates.select("name", rate=(pl.col("weight_across") / pl.col("weight")).clip(0.0, 1.0))
-    kept = np.flatnonzero(relations.same)
-    within = seen.filter(pl.col("pair").is_in(kept))
-    numbered = within.with_columns(pair=pl.Series(np.searchsorted(kept, within["pair"].to_numpy()), dtype=pl.Int64))
-    known = shares.drop("compared", "across").join(compared, on="name", how="left")
-    adjusted = known.with_columns(compared=pl.col("rate").fill_null(0.0)).drop("rate")
-    weighted = Sample(sample.a, sample.b, sample.weight * relations.across_by_same).where(relations.same)
-    return weighted, numbered, adjusted.with_columns(across=share_across(pl.col("log").exp()).log())
 
 
 def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: Unrelated) -> float:

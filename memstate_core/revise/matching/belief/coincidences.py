@@ -7,7 +7,8 @@ title, given how many topics have it, and that of the whole, since long titles o
 two things. What chance gives counts in the same order.
 
 Over duplicate-free sources, their own pairs with the same title show what chance gives. Elsewhere all pairs do, those
-of duplicates with an error among them, so more is expected than there is.
+of duplicates with an error among them, so more is expected than there is; and over two other sources, so do the pairs
+within them, of which one may contradict in what two sources do not have in common.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.special import pdtr
 
 from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.belief.chance import Chance, chance_of
+from memstate_core.revise.matching.belief.over_sources import OverSources
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.parts import Reals, agreements, counted, parts_of, sampled
@@ -98,10 +100,23 @@ class _Equal:
         known = np.concatenate([[0.0], np.cumsum(self.known[different])])[before_last]
         expected = np.maximum(chance.expected_from(-at, common), known) + np.cumsum(bare[order])[last - 1]
         equal = last + np.searchsorted(before, at, "right")
-        fine = np.flatnonzero(pdtr(np.floor(MAX_SHARE * equal), expected) >= CONFIDENCE)
+        fine = np.flatnonzero(_seldom(expected, equal, chance.at_most))
         enough = np.zeros(len(among), bool)
         enough[order[: last[fine[-1]] if len(fine) else 0]] = True
-        return enough, float(expected.max(initial=0.0))
+        return enough, float(min(expected.max(initial=0.0), len(asked)))
+
+
+def _seldom(expected: Reals, equal: Ints, at_most: bool) -> Flags:
+    """Whether chance gives no more than MAX_SHARE of equal pairs: in the mean if that is a bound, else nearly always.
+
+    Args:
+        expected: how many are expected (ranks,).
+        equal: how many pairs there are (ranks,).
+        at_most: whether the former is a bound.
+    """
+    if at_most:
+        return np.asarray(expected <= MAX_SHARE * equal)
+    return np.asarray(pdtr(np.floor(MAX_SHARE * equal), expected) >= CONFIDENCE)
 
 
 @dataclass(frozen=True)
@@ -112,13 +127,13 @@ class _Population:
         chosen: these pairs (pairs,).
         known: how many pairs of different things each pair stands for that is known to be one (pairs,).
         merged: topics whose earlier merges count among them (topics,).
-        clean: the sources, where the pairs of those without duplicates show what is different; None where all do.
+        over: which pairs within sources show what is different; None where all pairs do.
     """
 
     chosen: Flags
     known: Reals
     merged: Flags
-    clean: Origins | None = None
+    over: OverSources | None = None
 
 
 def coincidences(
@@ -144,14 +159,19 @@ def coincidences(
     """
     search, relations = _Search(corpus, pairs, identical, earlier), origins.relations(pairs)
     known, competing = np.where(different, 1.0, relations.same), relations.competing
-    if search.within(origins) < MIN_WITHIN:
-        every = _Population(np.ones(len(pairs), bool), known, np.ones(len(corpus), bool))
-        return search.of(asked, ~competing, every)
     several = np.asarray(origins.member.sum(axis=1)).ravel() > 1
-    scaled = np.where(different, 1.0, relations.same * relations.across_by_same)
-    across = search.of(asked, ~competing, _Population(competing, scaled, several, origins))
-    elsewhere = search.of(asked, ~competing, _Population(~competing, known, ~several))
-    return Coincidences(across.doubtful | elsewhere.doubtful, across.expected + elsewhere.expected)
+    clean, others = (OverSources(origins, clean=among) for among in (True, False))
+    if search.within(clean) < MIN_WITHIN:
+        populations = [_Population(np.ones(len(pairs), bool), known, np.ones(len(corpus), bool))]
+    else:
+        scaled = np.where(different, 1.0, relations.same * relations.across_by_same)
+        populations = [_Population(competing, scaled, several, clean), _Population(~competing, known, ~several)]
+    found = [search.of(asked, ~competing, each) for each in populations]
+    doubtful, expected = np.any([each.doubtful for each in found], axis=0), sum(each.expected for each in found)
+    if search.within(others) >= max(1.0, others.each):
+        more = search.of(asked, ~competing, _Population(relations.over & ~competing, known, several, others))
+        doubtful, expected = doubtful | more.doubtful, max(expected, more.expected)
+    return Coincidences(doubtful, expected)
 
 
 class _Search:
@@ -163,10 +183,9 @@ class _Search:
         peers = np.log(np.maximum(np.bincount(self._titles, 1.0 + earlier.absorbed)[self._titles] - 1.0, 1.0))
         self._common = peers, peers - corpus.title_units.information
 
-    def within(self, origins: Origins) -> int:
-        """How many pairs with the same title duplicate-free sources have, or how many were sampled."""
-        sample = sampled(self._titles)
-        return int(origins.relations(sample.candidates).same.sum())
+    def within(self, over: OverSources) -> int:
+        """How many pairs with the same title the sources have that show chance, or how many were sampled."""
+        return int(over.kinds(sampled(self._titles).candidates)[0].sum())
 
     def of(self, asked: Flags, alone: Flags, population: _Population) -> Coincidences:
         """Coincidences among the pairs of a population.
@@ -213,7 +232,7 @@ class _Search:
     ) -> Chance | None:
         """Chance as a population shows it, without some parts, or where some vary among duplicates."""
         parts = self._parts if without is None else self._parts.filter(~pl.col("name").is_in(without.implode()))
-        return chance_of(self._corpus, parts, self._titles, varying, population.clean)
+        return chance_of(self._corpus, parts, self._titles, varying, population.over)
 
     def _equal(self, rows: Ints, wanted: Flags, agreed: pl.DataFrame, population: _Population) -> _Equal:
         """The pairs at some positions as equal ones, with the earlier merges of their population."""

@@ -1,5 +1,6 @@
-"""Fields that sources call by names of their own, such as `year` and `release_year`, found by their values.
+"""Fields that sources call by names of their own: `Screen Size` and `screen_size`, `year` and `release_year`.
 
+Names of the same letters and digits are those of one field, unless a topic has both. Others are found by their values.
 Two names are those of one field if no source has both, and if topics of two sources with one title agree under them
 far more often than topics that are paired at random: they have the same value, or one has all words of the other's.
 Topics that were merged from two sources show it, too. There are namesakes among the topics with one title, so an
@@ -46,6 +47,22 @@ def with_common_names(corpus: Corpus, names: Mapping[str, str]) -> Corpus:
 
 def common_names(corpus: Corpus) -> dict[str, str]:
     """Names of fields that are called otherwise elsewhere, with one name for each field: the first of the alphabet."""
+    spelt = _of_same_letters(corpus)
+    found = _by_values(with_common_names(corpus, spelt))
+    return found | {name: found.get(first, first) for name, first in spelt.items()}
+
+
+def _of_same_letters(corpus: Corpus) -> dict[str, str]:
+    """Names that differ by case, spaces and signs alone, with the first of them; not those of which a topic has two."""
+    letters = pl.col("name").str.to_lowercase().str.replace_all(r"[^\pL\pN]", "").alias("letters")
+    held = corpus.fields.select("row", "name", letters).filter(pl.col("letters") != "").unique()
+    several = held.filter(pl.len().over("row", "letters") > 1)
+    names = held.join(several, on="letters", how="anti").select("name", first=pl.col("name").min().over("letters"))
+    return dict(names.unique().filter(pl.col("name") != pl.col("first")).sort("name").iter_rows())
+
+
+def _by_values(corpus: Corpus) -> dict[str, str]:
+    """The same for names of other letters."""
     used = _names_by_source(corpus)
     possible = _possible(used)
     if possible.is_empty():

@@ -76,6 +76,7 @@ class Origins:
             rivals_of_b=rivals[len(one) :],
             distinct=int(self.distinct.sum()),
             within=shared,
+            over=across,
             across_by_within=self.across_by_within,
             across_by_same=self.across_by_same,
             opportunities=self.opportunities,
@@ -105,6 +106,13 @@ class Origins:
         return self._across_by(self._sizes[self.distinct])
 
     @property
+    def across_by_others(self) -> float:
+        """Pairs over two sources of which none is distinct, for each pair within one of these; 0 without."""
+        sizes = self._sizes[~self.distinct]
+        within = float((sizes * (sizes - 1)).sum() / 2)
+        return float((sizes.sum() ** 2 - (sizes**2).sum()) / 2) / within if within > 0 else 0.0
+
+    @property
     def _sizes(self) -> NDArray[np.float64]:
         """How many topics each source has (sources,)."""
         return np.asarray(self.member.sum(axis=0), np.float64).ravel()
@@ -126,6 +134,7 @@ class SourceRelations:
         rivals_of_b: the number, in the same numbering, of that between b and the topics of a's source (pairs,).
         distinct: how many sources are distinct.
         within: both have evidence from one source (pairs,).
+        over: both have a source, and none in common (pairs,).
         across_by_within: how many pairs over two sources of which one at least is distinct there are in all, for each
             pair within one source.
         across_by_same: the same for each pair within a distinct source.
@@ -139,6 +148,7 @@ class SourceRelations:
     rivals_of_b: Ints
     distinct: int
     within: NDArray[np.bool_]
+    over: NDArray[np.bool_]
     across_by_within: float
     across_by_same: float
     opportunities: float

@@ -203,8 +203,10 @@ def _rarity(frequency: Floats, texts: int) -> Floats:
 
 
 def _is_code(unit: str) -> bool:
-    """Letters and digits mixed, or so many digits that the unit is no quantity and no year."""
-    return len(unit) >= _MIN_LENGTH and (_is_mixed(unit) or sum(char.isdigit() for char in unit) > _MIN_LENGTH)
+    """Letters and digits mixed, or so many digits that the unit is no year; none is a number with decimals."""
+    if len(unit) < _MIN_LENGTH or "." in unit:
+        return False
+    return _is_mixed(unit) or sum(char.isdigit() for char in unit) > _MIN_LENGTH
 
 
 def _is_mixed(unit: str) -> bool:

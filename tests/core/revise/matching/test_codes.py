@@ -43,6 +43,8 @@ def shared(one: str, other: str, *others: str) -> tuple[bool, bool]:
         ("Invoice 1 2024", "Invoice 12024", False, False),
         ("Router X20", "Router X20B", False, False),
         ("Sprint 18", "Sprint 18b", False, False),
+        ("Order 1136512", "Parcel 1136512", True, True),
+        ("Flat of 1136.51 m²", "House of 1136.51 m²", False, False),
     ],
 )
 def test_a_code_is_the_same_in_two_parts_and_with_letters_added(one: str, other: str, code: bool, stem: bool) -> None:

@@ -38,6 +38,29 @@ def test_names_of_one_field_are_found_by_its_values() -> None:
     assert common_names(corpus(films())) == {"year": "released", "director": "directed_by", "seat": "city"}
 
 
+def test_names_of_the_same_letters_are_those_of_one_field() -> None:
+    names = ("Screen Size", "screen_size", "screenSize", "année", "Année", "+", "-")
+    of = corpus([{"title": f"Lamp {place}", "fields": {name: "9"}} for place, name in enumerate(names)])
+    assert common_names(of) == {"screen_size": "Screen Size", "screenSize": "Screen Size", "année": "Année"}
+
+
+def test_a_topic_with_two_names_of_the_same_letters_has_two_fields() -> None:
+    topics = [{"title": "Lamp", "fields": {"Size": "9", "size": "12"}}, {"title": "Lamp", "fields": {"SIZE": "9"}}]
+    assert common_names(corpus(topics)) == {}
+
+
+def test_a_name_of_the_same_letters_gets_the_name_that_values_show() -> None:
+    topics = films()
+    for topic in topics[:20:2]:
+        topic["fields"]["Year"] = topic["fields"].pop("year")
+    assert common_names(corpus(topics)) == {
+        "year": "Year",
+        "released": "Year",
+        "director": "directed_by",
+        "seat": "city",
+    }
+
+
 def test_too_few_values_show_nothing() -> None:
     topics = films()
     for topic in topics[MIN_PAIRS:]:
