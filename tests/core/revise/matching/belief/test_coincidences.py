@@ -15,7 +15,7 @@ from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.belief.chance import Chance, chance_of
-from memstate_core.revise.matching.belief.coincidences import Coincidences, _title_codes, coincidences
+from memstate_core.revise.matching.belief.coincidences import Coincidences, _seldom, _title_codes, coincidences
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.parts import agreements, counted, parts_of, sampled
 from memstate_core.revise.matching.comparison.sources import Origins
@@ -241,6 +241,17 @@ def test_a_verdict_on_a_doubtful_pair_does_not_refute_the_fit() -> None:
     after = dedupe(topics, constraints(ledger(verdict), empty(EVIDENCE_TOPIC)))
     assert after.apart[row]
     assert after.groups[pairs.a[row]] != after.groups[pairs.b[row]]
+
+
+def test_chance_gives_seldom_more_than_one_in_twenty_unless_a_bound_of_it_is_known() -> None:
+    expected, equal = np.array([1.2, 1.2, 2.0]), np.array([35, 100, 35])
+    assert _seldom(expected, equal, at_most=True).tolist() == [True, True, False]
+    assert _seldom(expected, equal, at_most=False).tolist() == [False, True, False]
+
+
+def test_no_more_pairs_are_expected_than_there_are() -> None:
+    of = of_store(noted_again(KINDS["meetings"], 200, 0.02, seed=2))
+    assert found_in(of).expected == len(equal_pairs(of))
 
 
 @given(st.lists(st.integers(0, 4), max_size=120), st.integers(20, 60))

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 
+from memstate_core.revise.matching.belief.chance import chance_of
 from memstate_core.revise.matching.belief.over_sources import OverSources, shown_within, unseen
 from memstate_core.revise.matching.belief.part_shares import part_shares
 from memstate_core.revise.matching.comparison.parts import agreements, parts_of, sampled
@@ -108,6 +109,24 @@ def test_a_field_is_compared_as_often_as_the_other_source_states_it() -> None:
 def test_over_duplicate_free_sources_it_counts_as_often_as_within_one() -> None:
     pairs = [({"size": "3"}, {"size": "3"}), ({"size": "4"}, {"mass": "4"})]
     assert compared(*pairs, clean=True)["size"] == pytest.approx(0.5)
+
+
+def test_things_are_as_surprising_as_what_they_agree_in_whether_another_source_states_it() -> None:
+    rows = [
+        ("Lamp", {"maker": "abc", "size": "1"}, "s0"),
+        ("Lamp", {"maker": "abc", "size": "2"}, "s0"),
+        ("Lamp", {}, "s1"),
+    ]
+    rows += [(f"Title {place}", {"maker": _words(Random(place), 1)}, "s0") for place in range(20)]
+    of = corpus([{"title": title, "fields": fields, "sources": [source]} for title, fields, source in rows])
+    member = csr_matrix((np.ones(len(of)), (np.arange(len(of)), [0, 0, 1] + [0] * 20)), shape=(len(of), 2))
+    over = OverSources(Origins(member, np.full(2, 1.0)), clean=False)
+    chance = chance_of(of, parts_of(of), of.title_code, over=over)
+    assert chance is not None
+    log = chance.shares.filter(name="field:maker")["log"].item()
+    assert log < -4
+    assert chance.agreement.tolist() == [pytest.approx(log)]
+    assert chance.expected.tolist() == [over.each]
 
 
 def test_what_contradicts_is_unseen_where_no_part_of_it_is_compared() -> None:
