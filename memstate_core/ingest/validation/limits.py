@@ -18,7 +18,7 @@ from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Details, Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
 
-_AS_JSON = _VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
+_VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
 
 LIMITS: Mapping[str, int] = {
     "observation_id": 1_024,
@@ -57,7 +57,9 @@ Forms of `memory` bring their own (`Form.LIMITS`), by the key of the form.
 def _lowest_first(prefix: str) -> Mapping[str, int]:
     """The limits of the paths directly below a prefix, but those of values and arguments, by the last key."""
     below = {path.removeprefix(prefix): limit for path, limit in LIMITS.items() if path.startswith(prefix)}
-    own = {key: limit for key, limit in below.items() if key.isidentifier() and prefix + key not in _AS_JSON}
+    own = {
+        key: limit for key, limit in below.items() if key.isidentifier() and prefix + key not in (_VALUE, _ARGUMENTS)
+    }
     return dict(sorted(own.items(), key=lambda item: item[1]))
 
 
@@ -97,7 +99,7 @@ def check_value(value_json: str, where: str) -> None:
     Raises:
         Rejection: field_too_long.
     """
-    if len(value_json) > LIMITS[_VALUE]:
+    if len(value_json) > LIMITS[_VALUE]:  # asked for each field, so its path is written only if it is needed
         check_length(value_json, LIMITS[_VALUE], f"{where}.value")
 
 

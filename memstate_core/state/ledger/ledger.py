@@ -4,7 +4,7 @@
 `quarantine_actions` what was done about them. A batch carries an application transaction id. Delta records such
 an id but does not enforce it, so `append` asks for it first, under the ledger's own lock.
 
-Invariant: when `append` returns, its batch is on disk, and the chain (`chain`) has the digest of each file.
+Invariant: when `append` returns, its batch is on disk, and the chain has the digest of each file.
 """
 
 from __future__ import annotations

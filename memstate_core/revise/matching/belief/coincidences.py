@@ -147,6 +147,9 @@ def coincidences(
 ) -> Coincidences:
     """Which pairs with the same title are not beyond doubt, since different things may agree in as much.
 
+    Pairs within sources that are not known to be clean say nothing about pairs over two where each would stand for more
+    than there are of them, as where each conversation is a source.
+
     Args:
         corpus: the topics of a scope.
         pairs: the pairs.

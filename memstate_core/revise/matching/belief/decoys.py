@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memstate_core.revise.matching.belief.part_shares import uncompared
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.sources import SourceRelations, upper_bound
@@ -73,11 +74,9 @@ def hidden_siblings(
 def _unseen(fields: pl.DataFrame, decoys: Flags, across: Flags) -> Reals:
     """The probability that nothing of what contradicts in each decoy could be compared over two sources (decoys,)."""
     seen = fields.filter(pl.col("contradicts") | pl.col("same"), pl.col("pair").is_in(np.flatnonzero(across)))
-    share = seen.group_by("name").agg(share=pl.len() / max(1, int(across.sum())))
+    compared = seen.group_by("name").agg(compared=pl.len() / max(1, int(across.sum())))
     against = fields.filter("contradicts", pl.col("pair").is_in(np.flatnonzero(decoys)))
-    unseen = against.join(share, on="name", how="left").select("pair", log=(-pl.col("share").fill_null(0.0)).log1p())
-    logs = np.bincount(unseen["pair"].to_numpy(), unseen["log"].to_numpy(), minlength=len(decoys))
-    return np.asarray(np.exp(logs[decoys]))
+    return uncompared(against, compared, len(decoys))[decoys]
 
 
 def _rivalled(pairs: Candidates, odds: Reals) -> Reals:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.belief.part_shares import share_across
+from memstate_core.revise.matching.belief.part_shares import share_across, uncompared
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.parts import Reals, Sample, counted
 from memstate_core.revise.matching.comparison.sources import Origins
@@ -58,8 +58,9 @@ def shown_within(
     """
     within, across = over.kinds(sample.candidates)
     decided = seen.filter(pl.col("agree") | pl.col("contradict")).select("pair", "name")
-    inside, outside = (_weights(sample, decided, among) for among in (within, across))
+    outside = _weights(sample, decided, across)
     if over.clean:
+        inside = _weights(sample, decided, within)
         compared = _relative(inside, outside, sample.weight[within].sum(), sample.weight[across].sum())
     else:
         compared = _given_one(outside, parts, sample, across)
@@ -80,9 +81,8 @@ def unseen(seen: pl.DataFrame, shares: pl.DataFrame, count: int) -> Reals:
         shares: columns name, compared.
         count: pairs.
     """
-    against = seen.filter("contradict").join(shares, on="name").with_columns(log=(-pl.col("compared")).log1p())
-    logs = np.bincount(against["pair"].to_numpy(), against["log"].to_numpy(), minlength=count)
-    return np.where(counted(against, count) > 0, np.exp(logs), 0.0)
+    against = seen.filter("contradict")
+    return np.where(counted(against, count) > 0, uncompared(against, shares, count), 0.0)
 
 
 def _weights(sample: Sample, decided: pl.DataFrame, among: NDArray[np.bool_]) -> pl.DataFrame:

@@ -59,3 +59,16 @@ def stands_for(own: Reals, across: Reals) -> Reals:
 def share_across(share: pl.Expr) -> pl.Expr:
     """The share of pairs over two sources that agree in a part or are not compared in it."""
     return 1 - pl.col("compared") * (1 - share)
+
+
+def uncompared(against: pl.DataFrame, compared: pl.DataFrame, count: int) -> Reals:
+    """The probability that none of some parts of each pair is compared over two sources; 1 without any (pairs,).
+
+    Args:
+        against: the parts (columns pair, name).
+        compared: how often each part is compared there (columns name, compared); never, where it is missing.
+        count: pairs.
+    """
+    rows = against.select("pair", "name").join(compared.select("name", "compared"), on="name", how="left")
+    logs = rows.select("pair", log=(-pl.col("compared").fill_null(0.0)).log1p())
+    return np.asarray(np.exp(np.bincount(logs["pair"].to_numpy(), logs["log"].to_numpy(), minlength=count)))

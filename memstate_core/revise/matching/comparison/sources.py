@@ -98,28 +98,23 @@ class Origins:
     @property
     def across_by_within(self) -> float:
         """These pairs for each pair within one source; 0 without."""
-        return self._across_by(self._sizes)
+        return _by_pairs_within(self.across, self._sizes)
 
     @property
     def across_by_same(self) -> float:
         """These pairs for each pair within a distinct source; 0 without."""
-        return self._across_by(self._sizes[self.distinct])
+        return _by_pairs_within(self.across, self._sizes[self.distinct])
 
     @property
     def across_by_others(self) -> float:
         """Pairs over two sources of which none is distinct, for each pair within one of these; 0 without."""
         sizes = self._sizes[~self.distinct]
-        within = float((sizes * (sizes - 1)).sum() / 2)
-        return float((sizes.sum() ** 2 - (sizes**2).sum()) / 2) / within if within > 0 else 0.0
+        return _by_pairs_within(float((sizes.sum() ** 2 - (sizes**2).sum()) / 2), sizes)
 
     @property
     def _sizes(self) -> NDArray[np.float64]:
         """How many topics each source has (sources,)."""
         return np.asarray(self.member.sum(axis=0), np.float64).ravel()
-
-    def _across_by(self, sizes: NDArray[np.float64]) -> float:
-        within = float((sizes * (sizes - 1)).sum() / 2)
-        return self.across / within if within > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -157,6 +152,12 @@ class SourceRelations:
     def competing(self) -> NDArray[np.bool_]:
         """Pairs over two sources of which one at least is distinct (pairs,)."""
         return np.asarray(self.a_competes | self.b_competes)
+
+
+def _by_pairs_within(pairs: float, sizes: NDArray[np.float64]) -> float:
+    """How many pairs there are for each within one of sources of these sizes; 0 without."""
+    within = float((sizes * (sizes - 1)).sum() / 2)
+    return pairs / within if within > 0 else 0.0
 
 
 def rankings(corpus: Corpus, pairs: Candidates, compared: Compared, contradicted: Floats) -> NDArray[np.float64]:
