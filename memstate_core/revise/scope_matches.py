@@ -193,12 +193,12 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
     compared = found.compared
     is_kept = np.zeros(len(compared), bool)
     is_kept[kept] = True
-    chosen = np.flatnonzero(is_kept[compared.pair])
-    weight = contributions(found.model, compared, chosen)
+    pair, comparison, level = compared.single(is_kept)
+    weight = contributions(found.model, compared, is_kept)
     rows = pl.DataFrame({
-        "row": compared.pair[chosen].astype(np.int64),
-        "name": pl.Series(compared.names).gather(compared.comparison[chosen]),
-        "value": compared.level[chosen].astype(np.float64),
+        "row": pair.astype(np.int64),
+        "name": pl.Series(compared.names).gather(comparison),
+        "value": level.astype(np.float64),
         "weight": weight.round(3),
     })  # fmt: skip
     same = kept[found.identical[kept]]

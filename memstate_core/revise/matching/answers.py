@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.arrays import Codes, Ints
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.comparisons import Compared
 from memstate_core.revise.matching.comparison.contradictions import BY_TITLE, REASONS
@@ -68,7 +68,7 @@ class Answers:
         return cls(np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
 
 
-def kinds(compared: Compared, contradicts: Ints, held_back: Flags, first: Ints, pairs: Candidates) -> Ints:
+def kinds(compared: Compared, contradicts: Codes, held_back: Flags, first: Ints, pairs: Candidates) -> Codes:
     """The kind of each pair, its number in KINDS (pairs,).
 
     Args:
@@ -80,16 +80,16 @@ def kinds(compared: Compared, contradicts: Ints, held_back: Flags, first: Ints, 
     """
     a, b = pairs.a, pairs.b
     conflict = np.zeros(len(a), bool)
-    number = (compared.comparison == compared.names.index("numbers")) & (compared.level <= 2)
-    conflict[compared.pair[number]] = True
+    numbers = compared.of("numbers")
+    conflict[numbers.pair[numbers.level <= 2]] = True
     sign = np.where((contradicts == BY_TITLE) & conflict, _SIGNS.index(_TITLE_NUMBER), contradicts)
     sign = np.where(held_back, _SIGNS.index(_ABSTAINED), sign)
     known = (first[a] != NONE) & (first[b] != NONE)
     place = np.where(known, np.where(first[a] == first[b], 1, 2), 0)
-    return np.asarray(sign * len(_PLACES) + place, np.int64)
+    return np.asarray(sign * len(_PLACES) + place, np.int8)
 
 
-def estimated(probability: Reals, kind: Ints, answers: Answers) -> Reals:
+def estimated(probability: Reals, kind: Codes, answers: Answers) -> Reals:
     """The probability of the answer `same`, given the answers so far; without any, the fitted one (pairs,).
 
     Args:
@@ -135,7 +135,7 @@ def refuted(answers: Answers, wrong: int, sure: float) -> bool:
     return bool(bdtr(float(right), right + wrong, RIGHT) < IMPROBABLE)
 
 
-def _design(probability: Reals, kind: Ints) -> Reals:
+def _design(probability: Reals, kind: Ints | Codes) -> Reals:
     """Ones, the logit, and the parts of the kind (pairs, 2 + parts)."""
     inside = np.clip(probability, 1e-9, 1 - 1e-9)
     logit = np.clip(np.log(inside) - np.log1p(-inside), -BOUND, BOUND)

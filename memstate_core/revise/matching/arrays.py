@@ -7,11 +7,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.state.process.parallel import cores, in_threads
 
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int8]
 Floats = NDArray[np.float32]
 
 _PAIR_BLOCK, _DENSE_PAIRS = 20_000, 1_000
@@ -58,6 +60,11 @@ def named_incidence(rows: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     """
     names = sorted(set(chain.from_iterable(rows))) or [""]
     return incidence(rows, {name: place for place, name in enumerate(names)}), names
+
+
+def codes_of(texts: Sequence[str]) -> Ints:
+    """Equal numbers from 0 on for equal texts, in the order of the texts (texts,)."""
+    return (pl.Series(texts, dtype=pl.String).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
 def distinct(parts: Sequence[Ints]) -> Ints:

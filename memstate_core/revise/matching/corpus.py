@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
-from memstate_core.revise.matching.arrays import Ints, pair_products, tfidf
+from memstate_core.revise.matching.arrays import Ints, codes_of, pair_products, tfidf
 from memstate_core.revise.matching.texts.field_texts import FieldTexts
 from memstate_core.revise.matching.texts.marks import Marks, marks_of
 from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
@@ -78,6 +78,11 @@ class Corpus:
         return (kinds.rank("dense").cast(pl.Int64).fill_null(NONE)).to_numpy()
 
     @cached_property
+    def several_sources(self) -> bool:
+        """Whether topics come from more than one source."""
+        return self.sources["source"].n_unique() > 1
+
+    @cached_property
     def peers(self) -> NDArray[np.float64]:
         """How many topics each topic's scope holds."""
         return self.topics.select(pl.len().over("scope")).to_series().to_numpy().astype(np.float64)
@@ -90,7 +95,7 @@ class Corpus:
     @cached_property
     def title_code(self) -> Ints:
         """Equal for titles of the same words in the same order."""
-        return np.unique([" ".join(words(title)) for title in self.titles], return_inverse=True)[1].astype(np.int64)
+        return codes_of([" ".join(words(title)) for title in self.titles])
 
     @cached_property
     def title_groups(self) -> Any:
@@ -102,22 +107,19 @@ class Corpus:
         """Titles as units weighted by rarity."""
         return UnitIndex(self.titles)
 
-    @cached_property
+    @property
     def all_words(self) -> Any:
-        """Title, summary and field values together as words, TF-IDF, CSR (topics, words)."""
+        """Title, summary and field values together as words, TF-IDF, CSR (topics, words); not kept, being read once."""
         values = self._joined_values
         return tfidf([" ".join(part) for part in zip(self.titles, self.summaries, values, strict=True)], words)
 
     @cached_property
     def remainder(self) -> tuple[Any, NDArray[np.bool_]]:
         """Words of summaries that are in neither title nor fields (CSR), and which topics have enough to compare."""
-        own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values, strict=True)]
-        added = [
-            [word for word in words(summary) if word not in known]
-            for summary, known in zip(self.summaries, own, strict=True)
-        ]
-        enough = np.array([len(row) >= _MIN_REMAINDER for row in added], dtype=bool)
-        return tfidf([" ".join(row) for row in added], words), enough
+        topics = zip(self.titles, self._joined_values, self.summaries, strict=True)
+        added = [_added(f"{title} {value}", summary) for title, value, summary in topics]
+        enough = np.array([text.count(" ") + 1 >= _MIN_REMAINDER for text in added], dtype=bool)
+        return tfidf(added, words), enough
 
     @cached_property
     def summaries(self) -> list[str]:
@@ -218,6 +220,12 @@ class Corpus:
         joined = self.fields.group_by("row").agg(pl.col("text").str.join(" "))
         rows = pl.DataFrame({"row": np.arange(len(self))}).join(joined, on="row", how="left", maintain_order="left")
         return rows["text"].fill_null("").to_list()
+
+
+def _added(known: str, summary: str) -> str:
+    """The words of a summary that a text does not have, with a space between them."""
+    own = set(words(known))
+    return " ".join(word for word in words(summary) if word not in own)
 
 
 def _slice(frame: pl.DataFrame, low: int, high: int) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memstate_core.revise.matching.arrays import Ints, pair_products
+from memstate_core.revise.matching.arrays import Codes, Ints, pair_products
 from memstate_core.revise.matching.belief.belief import belief
 from memstate_core.revise.matching.belief.decoys import Reals
 from memstate_core.revise.matching.belief.links import components, witnesses
@@ -52,7 +52,7 @@ class Decision:
     held_back: Flags
 
 
-def identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> Flags:
+def identical(found: Signs, contradicts: Codes, relations: SourceRelations) -> Flags:
     """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources."""
     return np.asarray((contradicts == 0) & (found.identical | (found.code & relations.competing)))
 
@@ -67,7 +67,7 @@ def lifted(scored: Scored, same: Flags) -> Scored:
 def decide(
     corpus: Corpus,
     found: Signs,
-    contradicts: Ints,
+    contradicts: Codes,
     pairs: Candidates,
     relations: SourceRelations,
     scored: Scored,

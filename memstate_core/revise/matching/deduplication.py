@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memstate_core.revise.constraints import Constraints
 from memstate_core.revise.matching.answers import Answers, estimated, kinds, refuted
-from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.arrays import Codes, Ints
 from memstate_core.revise.matching.belief.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.candidates.blocking import (
     Candidates,
@@ -64,13 +64,13 @@ class Deduplicated:
     identical: NDArray[np.bool_]
     chance: Coincidences
     apart: NDArray[np.bool_]
-    contradicts: Ints
+    contradicts: Codes
     decision: Decision
     groups: Ints
     model: MatchModel
     origins: Origins
     sure: float
-    kinds: Ints
+    kinds: Codes
     reworded: NDArray[np.bool_]
     expected: NDArray[np.float64]
     field_names: Mapping[str, str]
@@ -123,7 +123,7 @@ def deduplicate(
     same = identical(seen.signs, contradicts, seen.relations)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
-        kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
+        kept_apart = constraints.apart(corpus, some, weight) | origins.same(some)
         return np.asarray(kept_apart | ~compatible(corpus, some))
 
     apart = barred(pairs, scored.weight)

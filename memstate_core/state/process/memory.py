@@ -6,6 +6,7 @@ of the whole machine. The graph database reserves far more address space than it
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -61,6 +62,14 @@ def reserving(size: int) -> Iterator[None]:
         yield
     finally:
         _raise_limit(-size)
+
+
+def return_freed() -> None:
+    """Returns freed memory to the system, of which glibc else keeps what lies between blocks in use.
+
+    Source: malloc_trim(3). Other C libraries have no such function: nothing is returned there.
+    """
+    getattr(ctypes.CDLL(None), "malloc_trim", lambda _pad: 0)(0)
 
 
 def _raise_limit(size: int) -> None:

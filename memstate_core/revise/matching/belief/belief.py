@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.arrays import Codes
 from memstate_core.revise.matching.belief.decoys import Reals, hidden_siblings
 from memstate_core.revise.matching.belief.links import components, witnesses
 from memstate_core.revise.matching.candidates.blocking import Candidates
@@ -51,7 +51,7 @@ class Belief:
 
 def belief(
     found: Signs,
-    contradicts: Ints,
+    contradicts: Codes,
     pairs: Candidates,
     relations: SourceRelations,
     weight: Reals,

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from scipy.special import pdtr
 
-from memstate_core.revise.matching.arrays import Ints
+from memstate_core.revise.matching.arrays import Ints, codes_of
 from memstate_core.revise.matching.belief.chance import Chance, chance_of
 from memstate_core.revise.matching.belief.over_sources import OverSources
 from memstate_core.revise.matching.candidates.blocking import Candidates
@@ -252,5 +252,4 @@ class _Search:
 
 def _title_codes(corpus: Corpus) -> Ints:
     """Equal for titles with the same units; a topic without any has a code of its own (topics,)."""
-    names = [" ".join(row) or f" {place}" for place, row in enumerate(corpus.title_units.cut)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return codes_of([" ".join(row) or f" {place}" for place, row in enumerate(corpus.title_units.cut)])

@@ -58,14 +58,19 @@ class Candidates:
 
 def nearest_neighbours(corpus: Corpus) -> Candidates:
     """The pairs that the views propose within each block of one scope and compatible kinds."""
-    matrices = (corpus.title_groups, corpus.all_words, corpus.vectors)
     blocks = _blocks(corpus)
     keys = []
-    for matrix in matrices:
-        pairs = [nearest(matrix, members, NEIGHBOURS) for members in blocks]
-        found = [a * len(corpus) + b for a, b in pairs]
-        keys.append(distinct(found))
+    for matrix in _views(corpus):
+        pairs = (nearest(matrix, members, NEIGHBOURS) for members in blocks)
+        keys.append(distinct([a * len(corpus) + b for a, b in pairs]))
     return _candidates(keys, len(corpus))
+
+
+def _views(corpus: Corpus) -> Iterator[Any]:
+    """The matrices whose rows VIEWS compare, one after the other."""
+    yield corpus.title_groups
+    yield corpus.all_words
+    yield corpus.vectors
 
 
 def within_groups(corpus: Corpus, known: Candidates, probable: NDArray[np.bool_]) -> Candidates:

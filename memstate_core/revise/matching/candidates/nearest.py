@@ -8,6 +8,7 @@ import numpy as np
 
 from memstate_core.revise.matching.arrays import Floats, Ints, pair_products
 from memstate_core.revise.matching.candidates.rough_search import most_similar, rough_dense, rough_sparse, row_blocks
+from memstate_core.state.process.memory import return_freed
 from memstate_core.state.process.parallel import cores, in_threads
 
 _ROW_CELLS = 20_000_000
@@ -36,6 +37,7 @@ def nearest(matrix: Any, members: Ints, k: int) -> tuple[Ints, Ints]:
     else:
         proposed = rough_dense(part, k) if isinstance(part, np.ndarray) else rough_sparse(part, k)
         rows, others = _best(part, *proposed, k)
+        return_freed()
     return members[np.minimum(rows, others)], members[np.maximum(rows, others)]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from memstate_core.model.progress import tracked
 from memstate_core.revise.matching.arrays import Floats, Ints
+from memstate_core.revise.matching.candidates.best_columns import best_columns
+from memstate_core.revise.matching.candidates.inverted_file import near_rows
 from memstate_core.state.process.parallel import cores
 
 WIDER = 3
@@ -53,28 +55,22 @@ def bfloat16_is_fast() -> bool:
 def rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
     """Twice k of each row's most similar, by products in bfloat16 where the CPU has them.
 
-    The best k of a row lie in the k strided groups with the highest maxima, so only those are sorted. Products are
-    ordered by their bits as integers, which are compared faster: above zero that is the order of the numbers.
+    Beyond VAST rows, by their leading directions, in the cells near to each.
     """
     import torch
 
-    part = part if len(part) <= VAST else _leading(part)
+    dtype = torch.bfloat16 if bfloat16_is_fast() else torch.float32
+    if len(part) > VAST:
+        return near_rows(_leading(part), k, dtype)
     count, k = len(part), 2 * k
-    dtype, bits = (torch.bfloat16, torch.int16) if bfloat16_is_fast() else (torch.float32, torch.int32)
     every = torch.zeros((-(-count // _STRIDED) * _STRIDED, part.shape[1]), dtype=dtype)
     every[:count] = torch.from_numpy(part)
-    groups = len(every) // _STRIDED
-    offsets, found = torch.arange(_STRIDED) * groups, []
-    wide = max(1, min(count, _WIDE_ROWS, _CELLS // len(every)))
+    wide, found = max(1, min(count, _WIDE_ROWS, _CELLS // len(every))), []
     products = torch.empty((wide, len(every)), dtype=dtype)
     for start in row_blocks(count, wide):
         some = every[start : min(count, start + wide)]
-        block = torch.mm(some, every.T, out=products[: len(some)]).view(bits).view(-1, _STRIDED, groups)
-        top = block.amax(dim=1).topk(min(k, groups), dim=1, sorted=False).indices
-        cells = block.gather(2, top[:, None, :].expand(-1, _STRIDED, -1)).flatten(1)
-        best = cells.topk(min(k, cells.shape[1]), dim=1, sorted=False).indices
-        width = top.shape[1]
-        found.append((offsets[best // width] + top.gather(1, best % width)).numpy())
+        block = torch.mm(some, every.T, out=products[: len(some)])
+        found.append(best_columns(block, k, _STRIDED)[1].numpy())
     others = np.concatenate(found)
     rows = np.repeat(np.arange(count), others.shape[1])
     kept = others.ravel() < count

@@ -5,12 +5,13 @@ The values of all fields of all pairs would take more memory than all else, so p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from memstate_core.revise.matching.arrays import Floats, Ints
+from memstate_core.revise.matching.arrays import Codes, Floats
 from memstate_core.revise.matching.candidates.blocking import Candidates, joined
 from memstate_core.revise.matching.comparison.comparisons import Compared, compare, ranked, together, unranked
 from memstate_core.revise.matching.comparison.contradictions import contradiction, namesakes_across
@@ -45,7 +46,7 @@ class ComparedPairs:
     signs: Signs
     relations: SourceRelations
     namesakes: Flags
-    contradicts: Ints
+    contradicts: Codes
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,13 @@ def _by_titles(plain: Compared) -> Compared:
 
 def _compared(corpus: Corpus, pairs: Candidates) -> tuple[Compared, Floats]:
     """How pairs agree, and the share of fields that contradict each other in those with contained titles (pairs,)."""
-    parts, shares = [], []
-    for some in pairs.in_blocks(PAIRS_AT_ONCE):
-        values = corpus.value_pairs(some.a, some.b)
-        parts.append(compare(corpus, some, values))
-        shares.append(contradicted(corpus, values, parts[-1].contained))
-    return together(parts), np.concatenate(shares)
+    shares: list[Floats] = []
+
+    def parts() -> Iterator[Compared]:
+        for some in pairs.in_blocks(PAIRS_AT_ONCE):
+            values = corpus.value_pairs(some.a, some.b)
+            part = compare(corpus, some, values)
+            shares.append(contradicted(corpus, values, part.contained))
+            yield part
+
+    return together(parts()), np.concatenate(shares)

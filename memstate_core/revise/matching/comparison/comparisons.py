@@ -7,8 +7,11 @@ are unordered; their weights come from the store's own pairs alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,28 +53,47 @@ TEXT = ("title", "numbers", "rarity", "meaning", "rank")
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """What one comparison gives.
+
+    Attributes:
+        pair: the positions of the pairs for which it could be made, ascending (made,).
+        level: their levels of agreement (made,).
+    """
+
+    pair: Places
+    level: Levels
+
+    @classmethod
+    def none(cls) -> Agreement:
+        """That of a comparison which could be made for no pair."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int8))
+
+    @classmethod
+    def of_all(cls, level: Levels) -> Agreement:
+        """That of a comparison whose level is NOTHING for the pairs for which it could not be made (pairs,)."""
+        made = np.flatnonzero(level != NOTHING)
+        return cls(made.astype(np.int32), level[made])
+
+
+@dataclass(frozen=True)
 class Compared:
     """Agreement levels of pairs.
 
     Attributes:
         names: the comparisons; those of fields are called `field:<name>`.
-        pair: for each single comparison that could be made, the pair's position (observations,).
-        comparison: the position in `names` (observations,).
-        level: the level of agreement (observations,).
+        made: what each of them gives (names,).
         stratum: by title similarity (pairs,).
-        similarity: of the titles, in [0, 1] (pairs,).
-        rankings: ways to rank pairs by agreement alone (rankings, pairs).
+        rankings: ways to rank pairs by agreement alone (rankings, pairs); only by titles where no two sources could be
+            told apart by the others.
         surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
         same_title: whether the titles have the same words in the same order (pairs,).
         contained: whether nothing in one title stands in place of something in the other (pairs,).
     """
 
     names: tuple[str, ...]
-    pair: Places
-    comparison: Places
-    level: Levels
+    made: tuple[Agreement, ...]
     stratum: Levels
-    similarity: NDArray[np.float64]
     rankings: NDArray[np.float64]
     surprise: NDArray[np.float64]
     same_title: NDArray[np.bool_]
@@ -79,6 +101,24 @@ class Compared:
 
     def __len__(self) -> int:
         return len(self.stratum)
+
+    def of(self, name: str) -> Agreement:
+        """What one of the comparisons gives."""
+        return self.made[self.names.index(name)]
+
+    def single(self, chosen: NDArray[np.bool_]) -> tuple[Places, Places, Levels]:
+        """The single comparisons of some pairs, in the order of `names` (three arrays (comparisons made,)).
+
+        Args:
+            chosen: the pairs (pairs,).
+
+        Returns:
+            The position of the pair, that in `names`, and the level.
+        """
+        kept = [chosen[each.pair] for each in self.made]
+        pair = np.concatenate([each.pair[of] for each, of in zip(self.made, kept, strict=True)])
+        level = np.concatenate([each.level[of] for each, of in zip(self.made, kept, strict=True)])
+        return pair, np.repeat(np.arange(len(kept), dtype=np.int32), [of.sum() for of in kept]), level
 
 
 def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = None) -> Compared:
@@ -103,28 +143,14 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
         "summary": _summary(corpus, pairs),
         "time": _time(corpus, pairs),
     }
-    fields = _fields(corpus.value_pairs(a, b) if values is None else values)
     names = corpus.fields["name"].unique().sort().to_list()
-    position = {name: len(levels) + i for i, name in enumerate(names)}
-    made = [np.flatnonzero(level != NOTHING) for level in levels.values()]
+    fields = _fields(corpus.value_pairs(a, b) if values is None else values, names)
+    by_titles, others = similarity + 2 * containment, (letters, similarity + meaning)
     return Compared(
         names=(*levels, *(f"field:{name}" for name in names), "rank"),
-        pair=np.concatenate([*made, fields["pair"].to_numpy()], dtype=np.int32),
-        comparison=np.concatenate(
-            [
-                *(np.full(len(rows), i, np.int32) for i, rows in enumerate(made)),
-                _positions(fields["name"], position),
-            ]
-        ),
-        level=np.concatenate(
-            [
-                *(level[rows] for level, rows in zip(levels.values(), made, strict=True)),
-                _level(fields["similarity"].to_numpy(), FIELD_EDGES),
-            ]
-        ),
+        made=(*map(Agreement.of_all, levels.values()), *fields, Agreement.none()),
         stratum=_level(similarity, STRATA),
-        similarity=similarity,
-        rankings=np.stack([similarity + 2 * containment, letters, similarity + meaning]).astype(np.float64),
+        rankings=np.stack([by_titles, *(others if corpus.several_sources else ())]).astype(np.float64),
         surprise=surprise.astype(np.float64),
         same_title=corpus.title_code[a] == corpus.title_code[b],
         contained=containment > CONTAINED,
@@ -148,32 +174,36 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
         for end in (pairs.a, pairs.b):
             np.maximum.at(best, end, score)
         level += among * ((score >= best[pairs.a]).astype(np.int8) + (score >= best[pairs.b]))
-    rank = compared.names.index("rank")
-    return replace(
-        compared,
-        pair=np.concatenate([compared.pair, np.arange(len(pairs), dtype=np.int32)]),
-        comparison=np.concatenate([compared.comparison, np.full(len(pairs), rank, np.int32)]),
-        level=np.concatenate([compared.level, level]),
-    )
+    return _with_ranks(compared, Agreement(np.arange(len(pairs), dtype=np.int32), level))
 
 
 def unranked(compared: Compared) -> Compared:
     """The same without the comparison `rank`."""
-    kept = compared.comparison != compared.names.index("rank")
-    pair, comparison, level = (each[kept] for each in (compared.pair, compared.comparison, compared.level))
-    return replace(compared, pair=pair, comparison=comparison, level=level)
+    return _with_ranks(compared, Agreement.none())
 
 
-def together(parts: Sequence[Compared]) -> Compared:
-    """Several sets of pairs of one corpus, at least one, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title", "contained")
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in flat}
-    before = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int32)
-    pair = np.concatenate([part.pair + start for part, start in zip(parts, before, strict=False)])
-    rankings = np.hstack([part.rankings for part in parts])
-    return Compared(names=parts[0].names, pair=pair, rankings=rankings, **joined)
+def _with_ranks(compared: Compared, ranks: Agreement) -> Compared:
+    """The same with other levels of `rank`, which is the last comparison."""
+    return replace(compared, made=(*compared.made[:-1], ranks))
+
+
+def together(parts: Iterable[Compared]) -> Compared:
+    """Several sets of pairs of one corpus, at least one, one after the other; each is read once."""
+    flat: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    made: dict[str, list[Agreement]] = defaultdict(list)
+    before = 0
+    for part in parts:
+        for column in ("stratum", "rankings", "surprise", "same_title", "contained"):
+            flat[column].append(getattr(part, column))
+        for name, each in zip(part.names, part.made, strict=True):
+            made[name].append(Agreement(each.pair + np.int32(before), each.level))
+        before += len(part)
+    whole = {column: np.concatenate(flat.pop(column), axis=-1) for column in list(flat)}  # joined parts are freed
+    return Compared(tuple(made), tuple(_joined(made.pop(name)) for name in list(made)), **whole)
+
+
+def _joined(parts: Sequence[Agreement]) -> Agreement:
+    return Agreement(np.concatenate([part.pair for part in parts]), np.concatenate([part.level for part in parts]))
 
 
 def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -213,27 +243,29 @@ def _time(corpus: Corpus, pairs: Candidates) -> Levels:
     return np.where(np.isnan(days), NOTHING, _level(days, TIME_EDGES))
 
 
-def _fields(both: pl.DataFrame) -> pl.DataFrame:
-    """Values of the same name on both sides (columns pair, name, similarity in [0, 1])."""
+def _fields(both: pl.DataFrame, names: Sequence[str]) -> list[Agreement]:
+    """What the comparisons of fields give, by the similarities of the values of both sides (names,).
+
+    Args:
+        both: values of the same field of both topics (`Corpus.value_pairs`).
+        names: of the fields, sorted.
+    """
     one, other = pl.col("number"), pl.col("number_b")
     distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
     numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
     days = (pl.col("day") - pl.col("day_b")).abs()
     dated = pl.when(days == 0).then(1.0).otherwise(_near(days / FAR_DAYS))
     same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
-    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, "letters")))
-    return alike.select("pair", "name", "similarity").sort("pair", "name")
+    alike = both.select("pair", "name", similarity=same.otherwise(pl.coalesce(dated, numeric, "letters")))
+    alike = alike.sort("name", "pair")
+    pair, level = alike["pair"].to_numpy().astype(np.int32), _level(alike["similarity"].to_numpy(), FIELD_EDGES)
+    ends = [int(alike["name"].search_sorted(name, "right")) for name in names]
+    return [Agreement(pair[slice(*part)].copy(), level[slice(*part)].copy()) for part in pairwise([0, *ends])]
 
 
 def _near(distance: pl.Expr) -> pl.Expr:
     """Similarity of values that can be close without being equal, from 0.8 down to 0 at a distance of 1."""
     return 0.8 * (1 - distance).clip(lower_bound=0)
-
-
-def _positions(names: pl.Series, position: dict[str, int]) -> Places:
-    if not position:
-        return np.empty(0, np.int32)
-    return names.replace_strict(position, return_dtype=pl.Int32).to_numpy()
 
 
 def _level(values: Floats | NDArray[np.float64], edges: tuple[float, ...]) -> Levels:

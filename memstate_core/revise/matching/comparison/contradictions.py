@@ -10,10 +10,13 @@ expected over two sources as within a duplicate-free one, by the sizes of the so
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from memstate_core.revise.matching.arrays import Floats, Ints
+from memstate_core.revise.matching.arrays import Codes, Floats, Ints
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.identifiers import InCommon
@@ -32,6 +35,8 @@ MOSTLY_SAME = 0.5
 """The share of contradictions below which a field is mostly the same among duplicates."""
 OFTEN = 0.25
 """The share of contradictions over two sources from which numbers of a field are each source's own."""
+ENDS_AT_ONCE = 8_000_000
+"""Topics of pairs that are counted at a time: some 600 MiB."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
 """What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
 that one title of a family adds, the same words in another order, with other accents or with more words."""
@@ -46,7 +51,7 @@ def contradiction(
     *,
     namesakes: Flags,
     common: InCommon,
-) -> Ints:
+) -> Codes:
     """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
 
     Args:
@@ -73,7 +78,7 @@ def contradiction(
         found.added & alone,
         found.wording & alone,
     )
-    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
+    return np.select(by_reason, np.arange(1, len(REASONS), dtype=np.int8), np.int8(0))
 
 
 def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, common: InCommon) -> Flags:
@@ -168,15 +173,35 @@ def _combined(rows: pl.DataFrame, pair: str) -> pl.DataFrame:
     return rows.group_by(pair, maintain_order=True).agg(parts=pl.col("name").sort().str.join("\0"))
 
 
-def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
-    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
-    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
-    weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
-    order = np.lexsort((-weight, others, ends))
-    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
-    key = np.sort((ends * 1000 + weight)[order[first]])
-    last = np.searchsorted(key, np.arange(len(titles)) * 1000.0 + 999)
-    counts = [
-        last[end] - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE) for end in (pairs.a, pairs.b)
-    ]
-    return np.asarray(np.minimum(*counts) - 1, np.int64)
+def _family(shared: Floats, titles: Ints, pairs: Candidates) -> NDArray[np.int32]:
+    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,).
+
+    Topics are looked at in blocks, whose pairs are in memory at a time.
+    """
+    fewest = np.full(len(pairs), np.iinfo(np.int32).max, np.int32)
+    blocks = 1 + 2 * len(pairs) // ENDS_AT_ONCE
+    for start, stop in pairwise(np.linspace(0, len(titles), blocks + 1).astype(np.int64)):
+        rows = [np.flatnonzero((end >= start) & (end < stop)) for end in (pairs.a, pairs.b)]
+        topic = np.concatenate([pairs.a[rows[0]], pairs.b[rows[1]]])
+        other = titles[np.concatenate([pairs.b[rows[0]], pairs.a[rows[1]]])]
+        weight = np.minimum(shared[np.concatenate(rows)].astype(np.float64), 900.0)
+        counts = np.split(_as_much(topic - start, other, weight, int(stop - start)), [len(rows[0])])
+        for row, count in zip(rows, counts, strict=True):
+            fewest[row] = np.minimum(fewest[row], count - 1)
+    return fewest
+
+
+def _as_much(topic: Ints, other: Ints, weight: NDArray[np.float64], topics: int) -> Ints:
+    """How many titles share as much with the topic of each row as that of the row does (rows,).
+
+    Args:
+        topic: positions (rows,).
+        other: the title of the other topic (rows,).
+        weight: nats that the titles share, below 1000 (rows,).
+        topics: how many topics there are.
+    """
+    order = np.lexsort((-weight, other, topic))
+    first = np.diff(topic[order], prepend=-1).astype(bool) | np.diff(other[order], prepend=-1).astype(bool)
+    key = np.sort((topic * 1000.0 + weight)[order[first]])
+    last = np.searchsorted(key, np.arange(topics) * 1000.0 + 999)
+    return np.asarray(last[topic] - np.searchsorted(key, topic * 1000.0 + weight - SAME_SHARE))

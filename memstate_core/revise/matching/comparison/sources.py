@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.arrays import Floats, Ints, dense_ranks, pair_products
 from memstate_core.revise.matching.candidates.blocking import Candidates
-from memstate_core.revise.matching.comparison.comparisons import Compared
+from memstate_core.revise.matching.comparison.comparisons import Compared, Places
 from memstate_core.revise.matching.corpus import NONE, Corpus
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
@@ -62,18 +62,15 @@ class Origins:
         """How the sources of both topics relate, for each pair."""
         first = self.first
         one, other = first[pairs.a], first[pairs.b]
-        trusted = self.member.multiply(self.distinct[None, :]).tocsr()
-        shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
-        topics, sources = self.member.shape
-        places = [end * sources + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))]
-        rivals = dense_ranks(np.concatenate(places), topics * sources)
+        shared = _in_common(self.member, pairs)
         across = (one != NONE) & (other != NONE) & ~shared
+        rivals_of_a, rivals_of_b = self._rivals(pairs, one, other)
         return SourceRelations(
-            same=pair_products(trusted, trusted, pairs.a, pairs.b) > 0,
+            same=self.same(pairs),
             a_competes=across & self.distinct[np.maximum(other, 0)],
             b_competes=across & self.distinct[np.maximum(one, 0)],
-            rivals_of_a=rivals[: len(one)],
-            rivals_of_b=rivals[len(one) :],
+            rivals_of_a=rivals_of_a,
+            rivals_of_b=rivals_of_b,
             distinct=int(self.distinct.sum()),
             within=shared,
             over=across,
@@ -81,6 +78,26 @@ class Origins:
             across_by_same=self.across_by_same,
             opportunities=self.opportunities,
         )
+
+    def same(self, pairs: Candidates) -> NDArray[np.bool_]:
+        """Pairs from one distinct source, so not duplicates (pairs,)."""
+        return _in_common(self.member.multiply(self.distinct[None, :]).tocsr(), pairs)
+
+    def _rivals(self, pairs: Candidates, one: Ints, other: Ints) -> tuple[Places, Places]:
+        """`SourceRelations.rivals_of_a` and `rivals_of_b`; zeros without a distinct source, where nothing competes.
+
+        Args:
+            pairs: the pairs.
+            one: the first source of a, NONE where it has none (pairs,).
+            other: the same of b (pairs,).
+        """
+        if not self.distinct.any():
+            nothing = np.zeros(len(pairs), np.int32)
+            return nothing, nothing
+        topics, sources = self.member.shape
+        places = [end * sources + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))]
+        rivals = dense_ranks(np.concatenate(places), topics * sources).astype(np.int32)
+        return rivals[: len(one)], rivals[len(one) :]
 
     @property
     def opportunities(self) -> float:
@@ -139,8 +156,8 @@ class SourceRelations:
     same: NDArray[np.bool_]
     a_competes: NDArray[np.bool_]
     b_competes: NDArray[np.bool_]
-    rivals_of_a: Ints
-    rivals_of_b: Ints
+    rivals_of_a: Places
+    rivals_of_b: Places
     distinct: int
     within: NDArray[np.bool_]
     over: NDArray[np.bool_]
@@ -152,6 +169,18 @@ class SourceRelations:
     def competing(self) -> NDArray[np.bool_]:
         """Pairs over two sources of which one at least is distinct (pairs,)."""
         return np.asarray(self.a_competes | self.b_competes)
+
+
+def _in_common(member: Any, pairs: Candidates) -> NDArray[np.bool_]:
+    """Pairs of which both topics have evidence from one source (pairs,).
+
+    Args:
+        member: which topics have evidence from which source, CSR (topics, sources).
+        pairs: the pairs.
+    """
+    if not member.count_nonzero():
+        return np.zeros(len(pairs), bool)
+    return np.asarray(pair_products(member, member, pairs.a, pairs.b) > 0)
 
 
 def _by_pairs_within(pairs: float, sizes: NDArray[np.float64]) -> float:

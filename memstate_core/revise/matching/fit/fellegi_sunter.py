@@ -26,7 +26,6 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.comparison.comparisons import LEVELS, STRATA, TEXT, Compared
 from memstate_core.revise.matching.comparison.sources import SourceRelations
 from memstate_core.revise.matching.fit.patterns import Patterns, cells
@@ -113,7 +112,8 @@ def fit(
     scorer = Scorer(compared, relations)
     rate, weights = MATCH_RATE, _weights(compared.names, recorded)
     for _ in range(ROUNDS):
-        probability = np.where(different, 0.0, scorer.scored(rate, weights).probability)
+        probability = scorer.scored(rate, weights).probability
+        probability[different] = 0.0
         found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
         rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
         counts = np.stack([scorer.counts(eligible * share) for share in (1 - probability, probability)])
@@ -149,9 +149,13 @@ class Scorer:
             rate: the share of matches among candidates.
             weights: what each level adds to a pair's weight (comparisons, strata, levels).
         """
-        text = self._text.sums(weights) + np.log(rate / (1 - rate))
-        weight = np.clip(np.minimum(text, self._bound) + self._other.sums(weights), -_MAX_LOGIT, _MAX_LOGIT)
-        odds = np.where(self._relations.same, 0.0, np.exp(weight))
+        weight = self._text.sums(weights)  # one array for all steps, since there are millions of pairs
+        weight += np.log(rate / (1 - rate))
+        np.minimum(weight, self._bound, out=weight)
+        weight += self._other.sums(weights)
+        np.clip(weight, -_MAX_LOGIT, _MAX_LOGIT, out=weight)
+        odds = np.exp(weight)
+        odds[self._relations.same] = 0.0
         return Scored(weight, _exclusive(odds, self._relations) if self._competing else odds / (1 + odds))
 
     def counts(self, shares: Reals) -> Reals:
@@ -163,15 +167,16 @@ class Scorer:
         return self._text.counts(shares) + self._other.counts(shares)
 
 
-def contributions(model: MatchModel, compared: Compared, rows: Ints) -> Reals:
-    """What some single comparisons add to the weights of their pairs (rows,).
+def contributions(model: MatchModel, compared: Compared, chosen: NDArray[np.bool_]) -> Reals:
+    """What each single comparison of some pairs adds to their weights, in the order of `Compared.single`.
 
     Args:
         model: the model.
         compared: what was compared of pairs.
-        rows: positions of single comparisons (rows,).
+        chosen: the pairs (pairs,).
     """
-    return np.asarray(_table(model, compared.names).ravel()[cells(compared, rows)])
+    pair, comparison, level = compared.single(chosen)
+    return np.asarray(_table(model, compared.names).ravel()[cells(comparison, compared.stratum[pair], level)])
 
 
 def _table(model: MatchModel, names: tuple[str, ...]) -> Reals:

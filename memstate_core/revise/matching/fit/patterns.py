@@ -6,6 +6,8 @@ weights by pattern, and counts matches by pattern, instead of by single comparis
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,14 +26,15 @@ class Patterns:
     """
 
     def __init__(self, compared: Compared, chosen: NDArray[np.bool_]) -> None:
-        rows = np.flatnonzero(chosen[compared.comparison])
-        self._pattern = _patterns(compared, rows)
+        self._pattern = _patterns(compared, chosen)
         self._count = int(self._pattern.max(initial=-1)) + 1
         self._size = table_size(len(compared.names))
         an_example = np.zeros(len(compared), bool)
         an_example[_first(self._pattern, self._count)] = True
-        shown = rows[an_example[compared.pair[rows]]]
-        self._shown, self._cell = self._pattern[compared.pair[shown]], cells(compared, shown)
+        pair, comparison, level = compared.single(an_example)
+        shown = chosen[comparison]
+        self._shown = self._pattern[pair[shown]]
+        self._cell = cells(comparison[shown], compared.stratum[pair[shown]], level[shown])
 
     def sums(self, table: Reals) -> Reals:
         """What the comparisons of each pair add up to (pairs,).
@@ -57,33 +60,25 @@ def table_size(comparisons: int) -> int:
     return comparisons * (len(STRATA) + 1) * LEVELS
 
 
-def cells(compared: Compared, rows: Ints) -> Ints:
-    """The places of single comparisons in a flat table by comparison, stratum and level.
-
-    Args:
-        compared: what was compared of pairs.
-        rows: positions of single comparisons (rows,).
-    """
-    stratum = compared.stratum[compared.pair[rows]].astype(np.int64)
-    return (compared.comparison[rows] * (len(STRATA) + 1) + stratum) * LEVELS + compared.level[rows]
+def cells(comparison: NDArray[Any], stratum: NDArray[Any], level: NDArray[Any]) -> Ints:
+    """The places of single comparisons in a flat table by comparison, stratum and level (three arrays (rows,))."""
+    return np.asarray((comparison.astype(np.int64) * (len(STRATA) + 1) + stratum) * LEVELS + level)
 
 
-def _patterns(compared: Compared, rows: Ints) -> Ints:
-    """The same number for pairs of one stratum with the same levels in some single comparisons (pairs,).
+def _patterns(compared: Compared, chosen: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The same number for pairs of one stratum with the same levels in some comparisons (pairs,).
 
     Each comparison in turn separates the pairs that have it by their levels.
     """
     pattern, count = compared.stratum.astype(np.int64), len(STRATA) + 1
-    rows = rows[np.argsort(compared.comparison[rows], kind="stable")]
-    for part in np.split(rows, np.flatnonzero(np.diff(compared.comparison[rows])) + 1):
-        pair = compared.pair[part]
-        finer = dense_ranks(pattern[pair] * LEVELS + compared.level[part], count * LEVELS)
-        pattern[pair] = count + finer
+    for each in (compared.made[place] for place in np.flatnonzero(chosen)):
+        finer = dense_ranks(pattern[each.pair] * LEVELS + each.level, count * LEVELS)
+        pattern[each.pair] = count + finer
         count += int(finer.max(initial=-1)) + 1
-    return dense_ranks(pattern, count)
+    return dense_ranks(pattern, count).astype(np.int32)
 
 
-def _first(pattern: Ints, count: int) -> Ints:
+def _first(pattern: NDArray[np.int32], count: int) -> Ints:
     """The position of the first pair of each pattern (patterns,)."""
     first = np.empty(count, np.int64)
     first[pattern[::-1]] = np.arange(len(pattern))[::-1]

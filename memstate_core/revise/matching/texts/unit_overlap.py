@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from memstate_core.revise.matching.arrays import Floats, Ints, incidence, named_incidence, pair_products
+from memstate_core.revise.matching.arrays import Floats, Ints, codes_of, incidence, named_incidence, pair_products
 from memstate_core.revise.matching.texts.edits import one_edit
 from memstate_core.revise.matching.texts.tokens import is_number, unit_groups, units, words
 
@@ -67,7 +68,7 @@ class UnitIndex:
         self.cut = cut = [units(title) for title in titles]
         self.own, vocabulary = named_incidence(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
-        self.codes = np.unique([" ".join(row) for row in cut], return_inverse=True)[1].astype(np.int64)
+        self.codes = codes_of([" ".join(row) for row in cut])
         self._rarity = _rarity(_sums(self.own), len(cut))
         self.information = np.asarray(self.own @ self._rarity, np.float64)
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
@@ -83,6 +84,13 @@ class UnitIndex:
         codes = np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
         self._codes = _of_two(self._written, codes)
         self._stems = _of_two((self._written @ _stems(vocabulary, codes)).sign(), codes)
+
+    @cached_property
+    def _weighted(self) -> dict[bool | None, tuple[Any, Floats]]:
+        """The units of titles by their rarity, CSR, and the sum of each: numeric ones, others, and all."""
+        counted = {None: np.ones_like(self._numeric), True: self._numeric, False: ~self._numeric}
+        rows = {key: self.own.multiply((self._rarity * some)[None, :]).tocsr() for key, some in counted.items()}
+        return {key: (each, np.asarray(each.sum(axis=1)).ravel()) for key, each in rows.items()}
 
     def known(self, cut: Sequence[Sequence[str]]) -> tuple[Any, Floats]:
         """The units of texts as those of the titles (CSR of ones, (texts, units)), and how many each text has."""
@@ -108,9 +116,7 @@ class UnitIndex:
             b: positions of the others.
             numeric: only units with digits (True), only those without (False), or all.
         """
-        counted = np.ones_like(self._numeric) if numeric is None else self._numeric == numeric
-        weighted = self.own.multiply((self._rarity * counted)[None, :]).tocsr()
-        total = np.asarray(weighted.sum(axis=1)).ravel()
+        weighted, total = self._weighted[numeric]
         in_b, in_a = (pair_products(weighted, self._explained, *pair) for pair in ((a, b), (b, a)))
         only = [np.maximum(total[own] - known, 0).astype(np.float32) for own, known in ((a, in_b), (b, in_a))]
         return Overlap(((in_a + in_b) / 2).astype(np.float32), *only)
@@ -215,13 +221,15 @@ def _is_mixed(unit: str) -> bool:
 
 def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]:
     """Words and codes that titles also write as two: where (titles, units), and the two of each (units, units)."""
-    pairs = [(row, one, other) for row, title in enumerate(titles) for one, other in pairwise(words(title))]
+    pairs = ((row, one, other) for row, title in enumerate(titles) for one, other in pairwise(words(title)))
     found = [
         (row, *(column.get(part, -1) for part in (one + other, one, other)))
         for row, one, other in pairs
-        if len(one + other) > _MIN_LENGTH and ((one + other).isalpha() or _is_mixed(one + other))
+        if one + other in column
+        and len(one + other) > _MIN_LENGTH
+        and ((one + other).isalpha() or _is_mixed(one + other))
     ]
-    rows, whole, one, other = np.array([entry for entry in found if entry[1] >= 0], np.int64).reshape(-1, 4).T
+    rows, whole, one, other = np.array(found, np.int64).reshape(-1, 4).T
     written = _ones(rows, whole, (len(titles), len(column)))
     ends = np.concatenate([one, other])
     return written, _ones(np.tile(whole, 2)[ends >= 0], ends[ends >= 0], (len(column), len(column)))

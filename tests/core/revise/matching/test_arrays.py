@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching import arrays as arrays_module
-from memstate_core.revise.matching.arrays import dense_ranks, distinct, named_incidence, pair_products, tfidf, without
+from memstate_core.revise.matching.arrays import (
+    codes_of,
+    dense_ranks,
+    distinct,
+    named_incidence,
+    pair_products,
+    tfidf,
+    without,
+)
 from memstate_core.revise.matching.texts.tokens import words
 
 Matrix = NDArray[np.float32]
@@ -22,6 +30,11 @@ matrices = st.tuples(st.integers(0, 9), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.float32, shape, elements=st.sampled_from([0, 0, 0.25, 0.5, 1, 2]))
 )
 shapes = st.sampled_from([np.asarray, csr_matrix])
+
+
+@given(st.lists(st.sampled_from(["", "a", "b", "ba", "é", "\U0001f600", "\uffff"])))
+def test_equal_texts_have_equal_codes_in_the_order_of_the_texts(texts: list[str]) -> None:
+    assert codes_of(texts).tolist() == [sorted({*texts}).index(text) for text in texts]
 
 
 @given(matrices, shapes, st.integers(1, 4), st.sampled_from([0, 100]), st.randoms(use_true_random=False))

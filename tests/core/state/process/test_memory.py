@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import resource
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
-from memstate_core.state.process.memory import MIB, memory_budget, reserving
+from memstate_core.state.process.memory import MIB, memory_budget, reserving, return_freed
 
 GIB = 1 << 30
 BUDGET_MIB = 4096
@@ -15,6 +16,11 @@ BUDGET_MIB = 4096
 
 def limit() -> int:
     return resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.fixture
@@ -52,3 +58,13 @@ def test_space_that_outlasts_an_inner_budget_stays_in_the_limit_of_the_outer_one
         assert limit() == alone + GIB
         outlasting.close()
         assert limit() == alone
+
+
+def test_memory_that_was_freed_between_blocks_in_use_is_returned() -> None:
+    blocks = [b"x" * (50_000 + place % 7) for place in range(4000)]
+    kept = blocks[::100]
+    del blocks
+    before = resident()
+    return_freed()
+    assert before - resident() > 100 * MIB
+    assert len(kept) == 40

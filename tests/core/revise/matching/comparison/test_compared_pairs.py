@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from memstate_core.revise.matching.candidates.blocking import Candidates
-from memstate_core.revise.matching.comparison import compared_pairs
+from memstate_core.revise.matching.comparison import compared_pairs, contradictions
 from memstate_core.revise.matching.comparison.compared_pairs import ComparedPairs, compared_candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
@@ -40,7 +40,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def single(levels: Any) -> list[tuple[int, ...]]:
-    return sorted(zip(*(each.tolist() for each in (levels.pair, levels.comparison, levels.level)), strict=True))
+    return sorted(zip(*(each.tolist() for each in levels.single(np.ones(len(levels), bool))), strict=True))
 
 
 @pytest.mark.parametrize("topics", STORES.values(), ids=STORES)
@@ -50,6 +50,7 @@ def test_blocks_change_nothing(topics: list[dict[str, Any]], monkeypatch: pytest
     whole, found = compared(of, pairs), dedupe(topics)
     assert whole.contradicts.any()
     monkeypatch.setattr(compared_pairs, "PAIRS_AT_ONCE", len(pairs) // 5)
+    monkeypatch.setattr(contradictions, "ENDS_AT_ONCE", len(pairs) // 5)
     assert_same(compared(of, pairs), whole)
     in_blocks = dedupe(topics)
     np.testing.assert_array_equal(in_blocks.scored.probability, found.scored.probability)

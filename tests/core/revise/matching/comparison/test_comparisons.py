@@ -36,7 +36,12 @@ def levels(one: dict[str, Any], other: dict[str, Any]) -> Levels:
     """The levels of a pair among unrelated topics, by comparison."""
     of = corpus([{"id": "a", **one}, {"id": "b", **other}, *OTHERS])
     compared = compare(of, Candidates(np.array([0]), np.array([1]), np.ones((1, 3), bool)))
-    return {compared.names[name]: int(level) for name, level in zip(compared.comparison, compared.level, strict=True)}
+    return {compared.names[name]: level for _, name, level in single(compared)}
+
+
+def single(compared: Compared) -> list[tuple[int, int, int]]:
+    """The pair, comparison and level of each single comparison."""
+    return list(zip(*(each.tolist() for each in compared.single(np.ones(len(compared), bool))), strict=True))
 
 
 def titles(one: str | None, other: str | None) -> Levels:
@@ -198,18 +203,13 @@ def part(of: Candidates, chosen: slice) -> Candidates:
     return Candidates(of.a[chosen], of.b[chosen], of.seen_by[chosen])
 
 
-def observations(compared: Compared) -> set[tuple[int, int, int]]:
-    return set(zip(compared.pair.tolist(), compared.comparison.tolist(), compared.level.tolist(), strict=True))
-
-
 @pytest.mark.parametrize("cut", [0, 3, 10])
 def test_two_sets_compared_together_are_as_all_compared_at_once(cut: int) -> None:
     of = corpus(STORE)
     one, other = part(every_pair(of), slice(cut)), part(every_pair(of), slice(cut, None))
     parts, whole = together([compare(of, one), compare(of, other)]), compare(of, joined(one, other))
-    assert observations(parts) == observations(whole)
-    assert len(parts.pair) == len(whole.pair)
-    for name in {field.name for field in fields_of(Compared)} - {"pair", "comparison", "level"}:
+    assert single(parts) == single(whole)
+    for name in {field.name for field in fields_of(Compared)} - {"made"}:
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
@@ -219,7 +219,7 @@ def test_levels_stay_within_what_the_model_has_room_for() -> None:
     assert {*TEXT} <= {*compared.names}
     assert {"field:owner", "field:year"} <= {*compared.names}
     assert max(levels_of(name) for name in compared.names) <= LEVELS
-    for comparison, level in zip(compared.comparison, compared.level, strict=True):
+    for _, comparison, level in single(compared):
         assert 0 <= level < levels_of(compared.names[comparison])
 
 
@@ -227,10 +227,9 @@ def ranks(of: Corpus, eligible: list[bool]) -> dict[int, int]:
     pairs = every_pair(of)
     plain = compare(of, pairs)
     compared = ranked(plain, pairs, np.array(eligible), len(of))
-    added = compared.comparison == compared.names.index("rank")
-    assert observations(plain) < observations(compared)
-    assert observations(unranked(compared)) == observations(plain)
-    return dict(zip(compared.pair[added].tolist(), compared.level[added].tolist(), strict=True))
+    assert {*single(plain)} < {*single(compared)}
+    assert single(unranked(compared)) == single(plain)
+    return dict(zip(compared.of("rank").pair.tolist(), compared.of("rank").level.tolist(), strict=True))
 
 
 def test_rank_says_whether_each_is_the_others_nearest() -> None:

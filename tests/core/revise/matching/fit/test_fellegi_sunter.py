@@ -87,7 +87,7 @@ def test_conflicting_numbers_are_always_evidence_against() -> None:
 def test_three_topics_are_too_few_to_leave_the_priors() -> None:
     """The shares of levels among matches and among other candidates stay near what they are in general."""
     found = fitted([{"title": title} for title in ("Quartz lagoon", "Basalt meadow", "Copper fjord")])
-    levels = found.compared.level[found.compared.comparison == found.compared.names.index("title")]
+    levels = found.compared.of("title").level
     chance = (np.bincount(levels, minlength=10) + OTHER_PAIRS * others_prior("title")) / (len(levels) + OTHER_PAIRS)
     prior = level_prior("title")
     assert prior is not None
@@ -104,9 +104,10 @@ def test_a_comparison_that_the_model_does_not_know_adds_nothing() -> None:
     known, pairs = plain.compared, every_pair(of)
     wider = ranked(compare(of, pairs), pairs, ~plain.relations.same, len(of))
     assert "field:shoe" in {*wider.names} - {*known.names}
-    added = contributions(plain.model, wider, np.arange(len(wider.pair)))
-    assert (added[wider.comparison == wider.names.index("field:shoe")] == 0).all()
-    assert added[wider.comparison == wider.names.index("title")].any()
+    every = np.ones(len(wider), bool)
+    added, comparison = contributions(plain.model, wider, every), wider.single(every)[1]
+    assert (added[comparison == wider.names.index("field:shoe")] == 0).all()
+    assert added[comparison == wider.names.index("title")].any()
 
 
 def test_temper_names_comparisons_that_exist() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.revise.matching.comparison.comparisons import LEVELS, STRATA, Compared
+from memstate_core.revise.matching.comparison.comparisons import LEVELS, NOTHING, STRATA, Agreement, Compared
 from memstate_core.revise.matching.fit.patterns import Patterns, cells
 
 NAMES = ("title", "meaning", "field:year", "field:owner")
@@ -23,12 +23,11 @@ comparisons = st.lists(
 
 def compared(pairs: list[tuple[int, dict[int, int]]]) -> Compared:
     """Of pairs of which only strata and levels matter, by comparison first, as a run has them."""
-    seen = sorted((name, pair, level) for pair, (_, levels) in enumerate(pairs) for name, level in levels.items())
-    name, pair, level = np.array(seen, np.int64).reshape(-1, 3).T
+    levels = [[levels.get(name, NOTHING) for _, levels in pairs] for name in range(len(NAMES))]
     nothing = np.zeros(len(pairs))
     return Compared(
-        names=NAMES, pair=pair.astype(np.int32), comparison=name.astype(np.int32), level=level.astype(np.int8),
-        stratum=np.array([stratum for stratum, _ in pairs], np.int8), similarity=nothing, rankings=nothing[None, :],
+        names=NAMES, made=tuple(Agreement.of_all(np.array(each, np.int8)) for each in levels),
+        stratum=np.array([stratum for stratum, _ in pairs], np.int8), rankings=nothing[None, :],
         surprise=nothing, same_title=nothing > 0, contained=nothing > 0,
     )  # fmt: skip
 
@@ -62,7 +61,19 @@ def test_pairs_of_one_pattern_are_added_up_once() -> None:
 
 @pytest.mark.parametrize("rows", [[], [1], [2, 0]])
 def test_cells_are_places_in_the_flat_table(rows: list[int]) -> None:
-    of = compared([(2, {0: 1, 3: 2}), (0, {1: 0})])
+    pair, comparison, level = compared([(2, {0: 1, 3: 2}), (0, {1: 0})]).single(np.ones(2, bool))
+    stratum = np.array([2, 0], np.int8)[pair]
     table = np.arange(np.prod(SHAPE)).reshape(SHAPE)
     known = [table[0, 2, 1], table[1, 0, 0], table[3, 2, 2]]
-    assert cells(of, np.array(rows, np.int64)).tolist() == [known[row] for row in rows]
+    found = cells(comparison[rows], stratum[rows], level[rows])
+    assert found.tolist() == [known[row] for row in rows]
+
+
+@given(comparisons, st.sets(st.integers(0, 11)))
+def test_single_comparisons_are_those_of_the_chosen_pairs(
+    pairs: list[tuple[int, dict[int, int]]], chosen: set[int]
+) -> None:
+    of = compared(pairs).single(np.isin(np.arange(len(pairs)), [*chosen]))
+    found = list(zip(*(each.tolist() for each in of), strict=True))
+    wanted = [(pair, name, level) for pair, (_, levels) in enumerate(pairs) for name, level in levels.items()]
+    assert found == sorted((each for each in wanted if each[0] in chosen), key=lambda each: (each[1], each[0]))
