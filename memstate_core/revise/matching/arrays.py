@@ -62,6 +62,13 @@ def named_incidence(rows: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     return incidence(rows, {name: place for place, name in enumerate(names)}), names
 
 
+def weighted(matrix: Any, weights: NDArray[Any]) -> Any:
+    """A CSR matrix with each column multiplied by its weight; columns of weight 0 have no entries left."""
+    product = matrix.multiply(weights[None, :]).tocsr()
+    product.eliminate_zeros()
+    return product
+
+
 def codes_of(texts: Sequence[str]) -> Ints:
     """Equal numbers from 0 on for equal texts, in the order of the texts (texts,)."""
     return (pl.Series(texts, dtype=pl.String).rank("dense").cast(pl.Int64) - 1).to_numpy()
@@ -100,6 +107,18 @@ def dense_ranks(numbers: Ints, below: int) -> Ints:
 
 def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
     """Inner products of row a[i] of one matrix with row b[i] of another; dense or sparse, float32 (pairs,)."""
+    if isinstance(left, np.ndarray):
+        return _all_products(left, right, a, b)
+    filled = np.flatnonzero((np.diff(left.indptr) > 0)[a] & (np.diff(right.indptr) > 0)[b])
+    if len(filled) == len(a):
+        return _all_products(left, right, a, b)
+    products = np.zeros(len(a), np.float32)
+    products[filled] = _all_products(left, right, a[filled], b[filled])
+    return products
+
+
+def _all_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
+    """The same in blocks, also of empty rows."""
     parts = [slice(start, start + _PAIR_BLOCK) for start in range(0, len(a), _PAIR_BLOCK)]
     threads = cores() if len(a) > _FEW_PAIRS else 1
     products = in_threads(lambda part: _products(left, right, a[part], b[part]), parts, threads=threads)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memstate_core.revise.matching.arrays import Codes, Ints, pair_products
+from memstate_core.revise.matching.arrays import Codes, Ints, pair_products, weighted
 from memstate_core.revise.matching.belief.belief import belief
 from memstate_core.revise.matching.belief.decoys import Reals
 from memstate_core.revise.matching.belief.links import components, witnesses
@@ -59,9 +59,12 @@ def identical(found: Signs, contradicts: Codes, relations: SourceRelations) -> F
 
 def lifted(scored: Scored, same: Flags) -> Scored:
     """Scores, of some pairs raised by LIFT."""
-    odds = scored.probability / np.maximum(1 - scored.probability, 1e-12) * np.exp(LIFT)
-    raised = np.maximum(scored.probability, odds / (1 + odds))
-    return Scored(scored.weight + LIFT * same, np.where(same, raised, scored.probability))
+    weight, probability = scored.weight.copy(), scored.probability.copy()
+    before = probability[same]
+    odds = before / np.maximum(1 - before, 1e-12) * np.exp(LIFT)
+    weight[same] += LIFT
+    probability[same] = np.maximum(before, odds / (1 + odds))
+    return Scored(weight, probability)
 
 
 def decide(
@@ -116,8 +119,9 @@ def decide(
     joins = ((free | (seen >= WITNESSES)) & judged.believed) | judged.vouched
     joins &= (contradicts != BY_TITLE) & ~by_chance
     limit = np.where(joins, np.nextafter(sure, 0.0), 0.0)
-    raised = np.where(free & found.formatted & (seen > 0), np.maximum(probability, limit), probability)
-    decided = np.where(starts, probability, np.minimum(raised, limit))
+    decided = probability.copy()
+    np.maximum(decided, limit, out=decided, where=~starts & free & found.formatted & (seen > 0))
+    np.minimum(decided, limit, out=decided, where=~starts)
     return Decision(decided, judged.contradicted, np.asarray(held_back))
 
 
@@ -128,16 +132,15 @@ def _singled_out(corpus: Corpus, component: Ints, pairs: Candidates, asked: Flag
     a family shares, its other members share as well, so it singles out none of its pairs.
     """
     units, rarity = corpus.beside_title
-    weighted = units.multiply(rarity[None, :]).tocsr()
     ends = np.zeros(len(component), bool)
     ends[component[pairs.a[asked]]] = True
     relevant = np.flatnonzero(ends[component[pairs.a]] | ends[component[pairs.b]])
     a, b = pairs.a[relevant], pairs.b[relevant]
-    shared = pair_products(weighted, units, a, b)
+    shared = pair_products(weighted(units, rarity), units, a, b)
     outside = component[a] != component[b]
     most = np.zeros(len(component), np.float64)
     for end in (a, b):
         np.maximum.at(most, component[end[outside]], shared[outside])
-    surplus = np.zeros(len(pairs), np.float64)
-    surplus[relevant] = shared - most[component[a]]
-    return np.asarray(asked & (surplus >= 2 * np.log(corpus.peers[pairs.a] + BACKGROUND)))
+    singled_out = np.zeros(len(pairs), bool)
+    singled_out[relevant] = shared - most[component[a]] >= 2 * np.log(corpus.peers[a] + BACKGROUND)
+    return asked & singled_out

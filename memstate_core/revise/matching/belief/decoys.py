@@ -63,7 +63,9 @@ def hidden_siblings(
         matches: how many pairs over sources are taken for the same in all.
         sure: the probability from which a pair is likely.
     """
-    decoys = relations.same & linked & (_rivalled(pairs, np.exp(weight) * relations.same) >= sure)
+    decoys = relations.same & linked
+    if decoys.any():
+        decoys &= _rivalled(pairs, np.exp(weight) * relations.same) >= sure
     across = relations.competing & linked
     hidden = _unseen(fields, decoys, across).sum()
     matched = min(1.0, 2 * matches / max(1.0, relations.opportunities))

@@ -23,7 +23,7 @@ VAST = 100_000
 """Rows beyond which only a part of each is looked at, since the products of whole rows take too long."""
 HEAVIEST, LEADING = 12, 128
 """The heaviest columns of a sparse row that are looked at then, and the leading directions of dense ones. They find
-some 0.7 and 0.94 of the 20 nearest of each row, 0.99 and all of near duplicates (`tests/benchmarks/README.md`)."""
+some 0.7 and 0.93 of the 20 nearest of each row (`tests/benchmarks/README.md`)."""
 _SAMPLE = 20_000
 """Rows that show the leading directions."""
 _WIDE_ROWS, _STRIDED, _CELLS = 512, 64, 100_000_000

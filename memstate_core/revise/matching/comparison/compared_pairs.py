@@ -23,6 +23,7 @@ from memstate_core.revise.matching.comparison.sources import Origins, SourceRela
 from memstate_core.revise.matching.comparison.title_formats import TitleFormats, learn_formats
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
+from memstate_core.state.process.memory import return_freed
 
 PAIRS_AT_ONCE = 400_000
 """Pairs of which the values of all fields are in memory at a time: some 200 MiB."""
@@ -70,7 +71,7 @@ class Comparer:
     def extended(self, known: ComparedPairs, more: Candidates) -> ComparedPairs:
         """Compares more pairs, and puts them after those that are known."""
         plain = _by_titles(_compared(self.corpus, more)[0])
-        found = signs(self.corpus, more, self.formats, self.origins.relations(more))
+        found = signs(self.corpus, more, plain.shared, self.formats, self.origins.relations(more))
         pairs = joined(known.pairs, more)
         return self.of(
             pairs,
@@ -110,7 +111,10 @@ def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerge
     relations = origins.relations(pairs)
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     comparer = Comparer(corpus, origins, formats, shared_values(corpus, origins), earlier.fields)
-    return comparer, comparer.of(pairs, plain, signs(corpus, pairs, formats, relations), relations)
+    compared = comparer.of(pairs, plain, signs(corpus, pairs, plain.shared, formats, relations), relations)
+    if len(pairs) > PAIRS_AT_ONCE:
+        return_freed()  # the texts of so many topics are cut into many small pieces
+    return comparer, compared
 
 
 def _by_titles(plain: Compared) -> Compared:

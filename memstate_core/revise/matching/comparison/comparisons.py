@@ -86,6 +86,7 @@ class Compared:
         stratum: by title similarity (pairs,).
         rankings: ways to rank pairs by agreement alone (rankings, pairs); only by titles where no two sources could be
             told apart by the others.
+        shared: nats of rarity that the titles share (pairs,).
         surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
         same_title: whether the titles have the same words in the same order (pairs,).
         contained: whether nothing in one title stands in place of something in the other (pairs,).
@@ -95,6 +96,7 @@ class Compared:
     made: tuple[Agreement, ...]
     stratum: Levels
     rankings: NDArray[np.float64]
+    shared: Floats
     surprise: NDArray[np.float64]
     same_title: NDArray[np.bool_]
     contained: NDArray[np.bool_]
@@ -151,6 +153,7 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
         made=(*map(Agreement.of_all, levels.values()), *fields, Agreement.none()),
         stratum=_level(similarity, STRATA),
         rankings=np.stack([by_titles, *(others if corpus.several_sources else ())]).astype(np.float64),
+        shared=overlap.shared,
         surprise=surprise.astype(np.float64),
         same_title=corpus.title_code[a] == corpus.title_code[b],
         contained=containment > CONTAINED,
@@ -174,7 +177,7 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
         for end in (pairs.a, pairs.b):
             np.maximum.at(best, end, score)
         level += among * ((score >= best[pairs.a]).astype(np.int8) + (score >= best[pairs.b]))
-    return _with_ranks(compared, Agreement(np.arange(len(pairs), dtype=np.int32), level))
+    return _with_ranks(compared, Agreement(compared.of("title").pair, level))
 
 
 def unranked(compared: Compared) -> Compared:
@@ -193,17 +196,20 @@ def together(parts: Iterable[Compared]) -> Compared:
     made: dict[str, list[Agreement]] = defaultdict(list)
     before = 0
     for part in parts:
-        for column in ("stratum", "rankings", "surprise", "same_title", "contained"):
+        for column in ("stratum", "rankings", "shared", "surprise", "same_title", "contained"):
             flat[column].append(getattr(part, column))
         for name, each in zip(part.names, part.made, strict=True):
             made[name].append(Agreement(each.pair + np.int32(before), each.level))
         before += len(part)
     whole = {column: np.concatenate(flat.pop(column), axis=-1) for column in list(flat)}  # joined parts are freed
-    return Compared(tuple(made), tuple(_joined(made.pop(name)) for name in list(made)), **whole)
+    every = np.arange(before, dtype=np.int32)
+    return Compared(tuple(made), tuple(_joined(made.pop(name), every) for name in list(made)), **whole)
 
 
-def _joined(parts: Sequence[Agreement]) -> Agreement:
-    return Agreement(np.concatenate([part.pair for part in parts]), np.concatenate([part.level for part in parts]))
+def _joined(parts: Sequence[Agreement], every: Places) -> Agreement:
+    """Parts one after the other; comparisons that all pairs have share the positions of these."""
+    level = np.concatenate([part.level for part in parts])
+    return Agreement(np.concatenate([part.pair for part in parts]) if len(level) < len(every) else every, level)
 
 
 def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -86,12 +86,15 @@ class Signs:
     reworded: Flags
 
 
-def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: SourceRelations) -> Signs:
+def signs(
+    corpus: Corpus, pairs: Candidates, shared: Floats, formats: TitleFormats, relations: SourceRelations
+) -> Signs:
     """What contradicts in pairs.
 
     Args:
         corpus: the topics.
         pairs: the pairs.
+        shared: nats of rarity that the titles share (pairs,).
         formats: which fields sources write into their titles.
         relations: how the sources of the pairs relate.
     """
@@ -103,7 +106,7 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     flags, fields = _all_signs(corpus, pairs.where(~settled), some, relations.competing[rest])
     by_title = {name: settled if name in ("title", "strict") else np.zeros_like(settled) for name in flags}
     return Signs(
-        shared=index.overlap(pairs.a, pairs.b).shared,
+        shared=shared,
         titles=corpus.title_code,
         fields=fields.with_columns(pair=pl.Series(rest)[fields["pair"]]),
         code=code,

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.arrays import Floats, Ints, dense_ranks, pair_products
+from memstate_core.revise.matching.arrays import Floats, Ints, dense_ranks, pair_products, weighted
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.comparisons import Compared, Places
 from memstate_core.revise.matching.corpus import NONE, Corpus
@@ -60,15 +60,14 @@ class Origins:
 
     def relations(self, pairs: Candidates) -> SourceRelations:
         """How the sources of both topics relate, for each pair."""
-        first = self.first
-        one, other = first[pairs.a], first[pairs.b]
+        known, clean = self.first != NONE, self._of_distinct
         shared = _in_common(self.member, pairs)
-        across = (one != NONE) & (other != NONE) & ~shared
-        rivals_of_a, rivals_of_b = self._rivals(pairs, one, other)
+        across = known[pairs.a] & known[pairs.b] & ~shared
+        rivals_of_a, rivals_of_b = self._rivals(pairs)
         return SourceRelations(
             same=self.same(pairs),
-            a_competes=across & self.distinct[np.maximum(other, 0)],
-            b_competes=across & self.distinct[np.maximum(one, 0)],
+            a_competes=across & clean[pairs.b],
+            b_competes=across & clean[pairs.a],
             rivals_of_a=rivals_of_a,
             rivals_of_b=rivals_of_b,
             distinct=int(self.distinct.sum()),
@@ -81,23 +80,23 @@ class Origins:
 
     def same(self, pairs: Candidates) -> NDArray[np.bool_]:
         """Pairs from one distinct source, so not duplicates (pairs,)."""
-        return _in_common(self.member.multiply(self.distinct[None, :]).tocsr(), pairs)
+        return _in_common(weighted(self.member, self.distinct), pairs)
 
-    def _rivals(self, pairs: Candidates, one: Ints, other: Ints) -> tuple[Places, Places]:
-        """`SourceRelations.rivals_of_a` and `rivals_of_b`; zeros without a distinct source, where nothing competes.
+    @property
+    def _of_distinct(self) -> NDArray[np.bool_]:
+        """Topics whose first source is distinct (topics,)."""
+        first = self.first
+        return np.asarray((first != NONE) & self.distinct[np.maximum(first, 0)])
 
-        Args:
-            pairs: the pairs.
-            one: the first source of a, NONE where it has none (pairs,).
-            other: the same of b (pairs,).
-        """
+    def _rivals(self, pairs: Candidates) -> tuple[Places, Places]:
+        """`SourceRelations.rivals_of_a` and `rivals_of_b`; zeros without a distinct source, where nothing competes."""
         if not self.distinct.any():
             nothing = np.zeros(len(pairs), np.int32)
             return nothing, nothing
-        topics, sources = self.member.shape
-        places = [end * sources + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))]
+        (topics, sources), first = self.member.shape, np.maximum(self.first, 0)
+        places = [end * sources + first[other] for end, other in ((pairs.a, pairs.b), (pairs.b, pairs.a))]
         rivals = dense_ranks(np.concatenate(places), topics * sources).astype(np.int32)
-        return rivals[: len(one)], rivals[len(one) :]
+        return rivals[: len(pairs)], rivals[len(pairs) :]
 
     @property
     def opportunities(self) -> float:
@@ -178,8 +177,6 @@ def _in_common(member: Any, pairs: Candidates) -> NDArray[np.bool_]:
         member: which topics have evidence from which source, CSR (topics, sources).
         pairs: the pairs.
     """
-    if not member.count_nonzero():
-        return np.zeros(len(pairs), bool)
     return np.asarray(pair_products(member, member, pairs.a, pairs.b) > 0)
 
 

@@ -116,7 +116,10 @@ def fit(
         probability[different] = 0.0
         found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
         rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
-        counts = np.stack([scorer.counts(eligible * share) for share in (1 - probability, probability)])
+        others = 1 - probability
+        for share in (others, probability):
+            share *= eligible
+        counts = np.stack([scorer.counts(others), scorer.counts(probability)])
         weights = _weights(compared.names, counts.reshape(recorded.shape) + recorded)
     return _model(compared, rate, weights)
 
@@ -156,7 +159,7 @@ class Scorer:
         np.clip(weight, -_MAX_LOGIT, _MAX_LOGIT, out=weight)
         odds = np.exp(weight)
         odds[self._relations.same] = 0.0
-        return Scored(weight, _exclusive(odds, self._relations) if self._competing else odds / (1 + odds))
+        return Scored(weight, _exclusive(odds, self._relations) if self._competing else _shares(odds))
 
     def counts(self, shares: Reals) -> Reals:
         """How much of the pairs each level has (a flat table by comparison, stratum and level).
@@ -241,6 +244,11 @@ def _isotonic(rows: Reals, weights: Reals) -> Reals:
 
         rows[descending] = [isotonic_regression(rows[row], weights=weights).x for row in descending]
     return rows
+
+
+def _shares(odds: Reals) -> Reals:
+    """Probabilities by odds, in their place."""
+    return np.divide(odds, 1 + odds, out=odds)
 
 
 def _exclusive(odds: Reals, relations: SourceRelations) -> Reals:

@@ -7,9 +7,8 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.arrays import Floats, Ints, named_incidence
+from memstate_core.revise.matching.arrays import Floats, Ints, named_incidence, weighted
 from memstate_core.revise.matching.texts.abbreviations import known_units
 from memstate_core.revise.matching.texts.marks import marks_of
 from memstate_core.revise.matching.texts.tokens import is_number, units
@@ -55,8 +54,8 @@ class FieldTexts:
         self.every, vocabulary = named_incidence(cut)
         numeric = np.array([is_number(unit) for unit in vocabulary], bool)
         single = np.array([0 < len(unit) < _VARIANT for unit in vocabulary])
-        self.numbers, self.words = (_of(self.every, chosen) for chosen in (numeric, ~numeric))
-        self.letters = _of(self.words, single)
+        self.numbers, self.words = (weighted(self.every, chosen) for chosen in (numeric, ~numeric))
+        self.letters = weighted(self.words, single)
         self.size, count = (np.asarray(matrix.sum(axis=1)).ravel() for matrix in (self.every, self.numbers))
         self.figures: Floats = count / np.maximum(self.size, 1)
         self.known = known_units(self.written, self.words, vocabulary)
@@ -95,8 +94,3 @@ def _in_groups(texts: pl.Series, letters: pl.Series) -> list[tuple[Ints, NDArray
         (some.rank("dense").to_numpy().astype(np.int64), (enough & undotted).to_numpy())
         for some, enough in zip((digits, letters), long, strict=True)
     ]
-
-
-def _of(matrix: csr_matrix, chosen: NDArray[np.bool_]) -> csr_matrix:
-    """Some columns of a matrix, the others empty."""
-    return matrix.multiply(chosen[None, :]).tocsr()

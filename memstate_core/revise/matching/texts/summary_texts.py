@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memstate_core.revise.matching.arrays import Floats, named_incidence
+from memstate_core.revise.matching.arrays import Floats, named_incidence, weighted
 from memstate_core.revise.matching.texts.marks import marks_of
 from memstate_core.revise.matching.texts.tokens import is_number
 
@@ -35,5 +35,5 @@ class SummaryTexts:
         numeric = np.array([is_number(unit) for unit in vocabulary], bool)
         self.size: Floats = np.asarray(self.every.sum(axis=1)).ravel()
         frequency = np.asarray(self.every.sum(axis=0)).ravel()
-        self.distinctive = self.every.multiply((numeric | (frequency <= RARE))[None, :]).tocsr()
+        self.distinctive = weighted(self.every, numeric | (frequency <= RARE))
         self.marks = marks_of(written)

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from memstate_core.revise.matching.arrays import Floats, Ints, codes_of, incidence, named_incidence, pair_products
+from memstate_core.revise.matching.arrays import (
+    Floats,
+    Ints,
+    codes_of,
+    incidence,
+    named_incidence,
+    pair_products,
+    weighted,
+)
 from memstate_core.revise.matching.texts.edits import one_edit
 from memstate_core.revise.matching.texts.tokens import is_number, unit_groups, units, words
 
@@ -89,7 +97,7 @@ class UnitIndex:
     def _weighted(self) -> dict[bool | None, tuple[Any, Floats]]:
         """The units of titles by their rarity, CSR, and the sum of each: numeric ones, others, and all."""
         counted = {None: np.ones_like(self._numeric), True: self._numeric, False: ~self._numeric}
-        rows = {key: self.own.multiply((self._rarity * some)[None, :]).tocsr() for key, some in counted.items()}
+        rows = {key: weighted(self.own, self._rarity * some) for key, some in counted.items()}
         return {key: (each, np.asarray(each.sum(axis=1)).ravel()) for key, each in rows.items()}
 
     def known(self, cut: Sequence[Sequence[str]]) -> tuple[Any, Floats]:
@@ -116,9 +124,9 @@ class UnitIndex:
             b: positions of the others.
             numeric: only units with digits (True), only those without (False), or all.
         """
-        weighted, total = self._weighted[numeric]
-        in_b, in_a = (pair_products(weighted, self._explained, *pair) for pair in ((a, b), (b, a)))
-        only = [np.maximum(total[own] - known, 0).astype(np.float32) for own, known in ((a, in_b), (b, in_a))]
+        own, total = self._weighted[numeric]
+        in_b, in_a = (pair_products(own, self._explained, *pair) for pair in ((a, b), (b, a)))
+        only = [np.maximum(total[one] - known, 0).astype(np.float32) for one, known in ((a, in_b), (b, in_a))]
         return Overlap(((in_a + in_b) / 2).astype(np.float32), *only)
 
     def differences(
@@ -147,7 +155,7 @@ class UnitIndex:
         """
         known = {"exact": self._exact, "variants": self._loose, "misspelt": self._misspelt}[same]
         known = known if beside is None else known.maximum(beside)
-        own = self.own.multiply(self._numeric[None, :]).tocsr() if numeric else self.own
+        own = weighted(self.own, self._numeric) if numeric else self.own
         total = np.asarray(own.sum(axis=1)).ravel()
         missing = [total[one] - pair_products(own, known, one, other) for one, other in ((a, b), (b, a))]
         if stated is not None:
@@ -246,7 +254,7 @@ def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats
 
 def _of_two(matrix: Any, codes: NDArray[np.bool_]) -> Any:
     """Those codes that exactly two texts have."""
-    return matrix.multiply((codes & (_sums(matrix) == _TWICE))[None, :]).tocsr()
+    return weighted(matrix, codes & (_sums(matrix) == _TWICE))
 
 
 def _stems(vocabulary: Sequence[str], codes: NDArray[np.bool_]) -> Any:

@@ -47,7 +47,8 @@ def test_words_that_differ_by_one_edit_are_the_same_beside_a_duplicate_free_sour
     member = learn_origins(of, pairs, np.zeros((1, 2)), np.zeros(2, bool), np.zeros(3, np.int64)).member
     origins = Origins(member, np.array(share))
     relations = origins.relations(pairs)
-    found = signs(of, pairs, learn_formats(of, pairs, np.zeros(2), origins, relations), relations)
+    formats = learn_formats(of, pairs, np.zeros(2), origins, relations)
+    found = signs(of, pairs, compare(of, pairs).shared, formats, relations)
     assert found.title.tolist() == differ
 
 

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from memstate_core.model.frames import empty
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
+from memstate_core.revise.matching.comparison.comparisons import compare
 from memstate_core.revise.matching.comparison.contradictions import contradiction
 from memstate_core.revise.matching.comparison.identifiers import InCommon
 from memstate_core.revise.matching.comparison.siblings import signs
@@ -38,7 +39,7 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     origins = Origins(csr_matrix((len(of), 1)), np.ones(1))
     relations = origins.relations(pairs)
     formats = learn_formats(of, pairs, np.zeros(len(pairs)), origins, relations)
-    found = signs(of, pairs, formats, relations)
+    found = signs(of, pairs, compare(of, pairs).shared, formats, relations)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
     nothing = np.zeros(len(pairs), bool)
     common = InCommon(nothing, nothing)

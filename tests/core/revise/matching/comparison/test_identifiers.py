@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.model.frames import empty
 from memstate_core.revise.matching.candidates.blocking import Candidates
+from memstate_core.revise.matching.comparison.comparisons import compare
 from memstate_core.revise.matching.comparison.identifiers import (
     DIFFERING,
     MAX_HOLDERS,
@@ -189,7 +190,7 @@ def test_what_very_many_sources_state_is_no_identifier(holders: int, shared: boo
     pairs = Candidates(a[one], b[one], np.zeros((int(one.sum()), 0), bool))
     origins = Origins(csr_matrix(np.eye(len(of))), np.full(len(of), 0.1))
     relations = origins.relations(pairs)
-    found = signs(of, pairs, TitleFormats(np.arange(len(of)), NO_FORMATS), relations)
+    found = signs(of, pairs, compare(of, pairs).shared, TitleFormats(np.arange(len(of)), NO_FORMATS), relations)
     common = in_common(shared_values(of, origins), pairs, found, relations, empty(MERGED_FIELDS))
     assert common.identifier.all() == shared
 
@@ -202,7 +203,7 @@ def test_pairs_of_two_sources_that_repeat_themselves_share_no_identifier() -> No
     member = csr_matrix((np.ones(len(of)), (np.arange(len(of)), sources)), shape=(len(of), 3))
     origins = Origins(member, np.array([np.nan, 1.0, 0.1]))
     relations = origins.relations(pairs)
-    found = signs(of, pairs, TitleFormats(sources, NO_FORMATS), relations)
+    found = signs(of, pairs, compare(of, pairs).shared, TitleFormats(sources, NO_FORMATS), relations)
     common = in_common(shared_values(of, origins), pairs, found, relations, empty(MERGED_FIELDS))
     assert common.identifier.tolist() == [2 in (sources[a], sources[b]) for a, b in zip(pairs.a, pairs.b, strict=True)]
 
