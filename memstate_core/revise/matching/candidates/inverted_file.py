@@ -39,8 +39,7 @@ def near_rows(part: Floats, k: int, dtype: Any) -> tuple[Ints, Ints]:
     """
     import torch
 
-    there = np.flatnonzero(part.any(axis=1))
-    every = torch.from_numpy(part[there])
+    every = torch.from_numpy(part)
     centroids = _centroids(every)
     order, starts, owner = _members(_nearest_cell(every, centroids).numpy(), len(centroids))
     members = torch.zeros((len(order), every.shape[1]), dtype=dtype)
@@ -49,7 +48,7 @@ def near_rows(part: Floats, k: int, dtype: Any) -> tuple[Ints, Ints]:
     blocks = range(0, len(every), _ROWS)
     for start in tracked(blocks, "find neighbours", len(every), "topics", lambda _start: _ROWS):
         row, place = _proposed(every[start : start + _ROWS], members, starts, centroids, k)
-        found.append((there[row + start], there[order[place]]))
+        found.append((row + start, order[place]))
     nothing = np.empty(0, np.int64)
     return np.concatenate([*(row for row, _ in found), nothing]), np.concatenate([*(at for _, at in found), nothing])
 

@@ -84,8 +84,8 @@ class Compared:
         names: the comparisons; those of fields are called `field:<name>`.
         made: what each of them gives (names,).
         stratum: by title similarity (pairs,).
-        rankings: ways to rank pairs by agreement alone (rankings, pairs): by titles, and where there are several sources,
-            by letters and by meaning.
+        rankings: ways to rank pairs by agreement alone (rankings, pairs): by titles, and where there are several
+            sources, by letters and by meaning.
         shared: nats of rarity that the titles share (pairs,).
         surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
         same_title: whether the titles have the same words in the same order (pairs,).

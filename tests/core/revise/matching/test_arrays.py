@@ -20,6 +20,7 @@ from memstate_core.revise.matching.arrays import (
     named_incidence,
     pair_products,
     tfidf,
+    weighted,
     without,
 )
 from memstate_core.revise.matching.texts.tokens import words
@@ -30,6 +31,14 @@ matrices = st.tuples(st.integers(0, 9), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.float32, shape, elements=st.sampled_from([0, 0, 0.25, 0.5, 1, 2]))
 )
 shapes = st.sampled_from([np.asarray, csr_matrix])
+
+
+@given(matrices, st.data())
+def test_weighted_columns_have_no_entries_left_where_the_weight_is_0(matrix: Matrix, data: st.DataObject) -> None:
+    weights = np.array([data.draw(st.sampled_from([0.0, 0.5, 2.0])) for _ in range(matrix.shape[1])], np.float32)
+    found = weighted(csr_matrix(matrix), weights)
+    np.testing.assert_array_equal(found.toarray(), matrix * weights)
+    assert found.nnz == np.count_nonzero(found.toarray())
 
 
 @given(st.lists(st.sampled_from(["", "a", "b", "ba", "é", "\U0001f600", "\uffff"])))

@@ -78,7 +78,8 @@ def test_rows_of_zeros_are_near_to_none() -> None:
     assert [one for one in others if not others[one]] == [0, 7, 59]
     assert not {0, 7, 59} & {other for row in others.values() for other in row}
     assert found(rows, 60) == others
-    assert near_rows(np.zeros((5, 3), np.float32), K, torch.float32)[0].size == 0
+    for count in (0, 1, 5):
+        assert near_rows(np.zeros((count, 3), np.float32), K, torch.float32)[0].size == 0
 
 
 @pytest.mark.usefixtures("small_cells")
