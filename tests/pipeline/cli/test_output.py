@@ -19,11 +19,13 @@ from memstate_core.storage.purpose import INBOX
 from memstate_core.storage.remote_inbox import put_once
 from memstate_core.storage.storage import storage
 from memstate_pipeline.cli.main import COMMANDS, app
+from memstate_pipeline.cli.memory import SUBCOMMANDS
 from tests.core.night.older_merges import merge_as_before
 from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, field, ids, row
 from tests.pipeline.cli.transcript import Terminal
 
 EXPECTED = Path(__file__).parent / "expected"
+PUBLISHED = "2026-04-09T02:00:00Z"
 AGES_LATER = "2028-04-08T02:00:00Z"
 WIDTHS = pytest.mark.parametrize("columns", [80, 120])
 
@@ -93,6 +95,47 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
     terminal.run("doctor")
     terminal.run("doctor", "--topic", yard, "--now", NEXT)
     compare("reading", columns, terminal.text)
+
+
+@WIDTHS
+def test_memory(columns: int, terminal: Terminal) -> None:
+    """What is written, and how it reads after a night; the figures of meaning differ between processors."""
+
+    def memory(*arguments: str, written: bool = False) -> None:
+        terminal.run("memory", *arguments, *(("--scope", "user:ines", "--at", LATER) if written else ()))
+
+    memory("remember", "The lock of the gate was oiled by Ines.", written=True)
+    memory("remember", "The lock of the gate was oiled by Ines.", written=True)
+    memory(
+        "remember", "Answer in short sentences.", "--label", "style", "--authority", "5", "--read-only", written=True
+    )
+    memory("remember", "Answer in rhymes.", "--authority", "5")
+    memory("upsert-session-state", "repair", "--goal", "Repair the gate", "--working-set", "gate.md", written=True)
+    memory("upsert-session-state", "repair", "--status", "asleep", written=True)
+    memory(
+        "upsert-resource",
+        "gate.md",
+        "--title",
+        "The gate",
+        "--content",
+        "Opens at eight.\nShuts at dusk.",
+        written=True,
+    )
+    memory("upsert-resource", "lock.md", "--title", "The lock", "--parent", "gate.md", written=True)
+    memory("upsert-resource", "key.md", "--title", "The key", "--content-file", "nothing.md")
+    memory("add-relation", "key:yard", "extends", "key:budget", "--because-of", "yard/2026-04-05", written=True)
+    memory("add-relation", "key:yard", "admires", "key:budget", written=True)
+    terminal.run("maintain", "--now", PUBLISHED)
+    memory("search", "Who oiled the lock?", "--limit", "1")
+    memory("context-pack", "Who oiled the lock?", "--budget", "100", "--as-of", PUBLISHED)
+    for which in ((), ("--all",), ("--uri", "gate.md"), ("--parent", "gate.md"), ("--uri", "nothing.md")):
+        memory("browse-resources", *which)
+    memory("probe-relations", "key:yard", "--scope", "user:ines")
+    memory("probe-relations", "key:nobody", "--scope", "user:ines")
+    memory("probe-relations", "yard")
+    memory("verify", "--dry-run")
+    memory("verify")
+    compare("memory", columns, re.sub(r"\b\d+\.\d{2,3}\b", "N.NNN", terminal.text))
 
 
 @WIDTHS
@@ -240,6 +283,8 @@ def test_help(
         terminal.run("keys", command, "--help")
     for command in ("list", "show", "replay", "dismiss"):
         terminal.run("quarantine", command, "--help")
+    for command in SUBCOMMANDS:
+        terminal.run("memory", command, "--help")
     terminal.run("query")
     terminal.run("keys")
     listed = [line for line in terminal.text.splitlines() if line.startswith("  ")]
@@ -250,6 +295,9 @@ def test_help(
 def test_every_command_has_a_transcript() -> None:
     """Its help is not enough."""
     texts = [path.read_text() for path in EXPECTED.glob("*.txt") if not path.name.startswith("help.")]
-    run = [line.split()[2] for text in texts for line in text.splitlines() if line.startswith("$")]
-    named = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    assert named <= set(run)
+    run = [line.split()[2:4] for text in texts for line in text.splitlines() if line.startswith("$")]
+    assert {command.name for command in app.registered_commands} <= {words[0] for words in run}
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        own = {command.name for command in group.typer_instance.registered_commands if command.name}
+        assert own <= {words[1] for words in run if words[0] == group.name and len(words) > 1}, group.name
