@@ -194,7 +194,7 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
     is_kept = np.zeros(len(compared), bool)
     is_kept[kept] = True
     pair, comparison, level = compared.single(is_kept)
-    weight = contributions(found.model, compared, is_kept)
+    weight = contributions(found.model, compared, pair, comparison, level)
     rows = pl.DataFrame({
         "row": pair.astype(np.int64),
         "name": pl.Series(compared.names).gather(comparison),

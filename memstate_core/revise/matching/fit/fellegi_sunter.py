@@ -26,7 +26,7 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memstate_core.revise.matching.comparison.comparisons import LEVELS, STRATA, TEXT, Compared
+from memstate_core.revise.matching.comparison.comparisons import LEVELS, STRATA, TEXT, Compared, Levels, Places
 from memstate_core.revise.matching.comparison.sources import SourceRelations
 from memstate_core.revise.matching.fit.patterns import Patterns, cells
 from memstate_core.revise.matching.fit.priors import (
@@ -170,15 +170,16 @@ class Scorer:
         return self._text.counts(shares) + self._other.counts(shares)
 
 
-def contributions(model: MatchModel, compared: Compared, chosen: NDArray[np.bool_]) -> Reals:
-    """What each single comparison of some pairs adds to their weights, in the order of `Compared.single`.
+def contributions(model: MatchModel, compared: Compared, pair: Places, comparison: Places, level: Levels) -> Reals:
+    """What each of some single comparisons adds to the weight of its pair (comparisons made,).
 
     Args:
         model: the model.
         compared: what was compared of pairs.
-        chosen: the pairs (pairs,).
+        pair: the position of the pair (comparisons made,), and as of `Compared.single`:
+        comparison: the position in the names (comparisons made,).
+        level: the level (comparisons made,).
     """
-    pair, comparison, level = compared.single(chosen)
     return np.asarray(_table(model, compared.names).ravel()[cells(comparison, compared.stratum[pair], level)])
 
 

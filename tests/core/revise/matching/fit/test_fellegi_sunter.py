@@ -104,8 +104,8 @@ def test_a_comparison_that_the_model_does_not_know_adds_nothing() -> None:
     known, pairs = plain.compared, every_pair(of)
     wider = ranked(compare(of, pairs), pairs, ~plain.relations.same, len(of))
     assert "field:shoe" in {*wider.names} - {*known.names}
-    every = np.ones(len(wider), bool)
-    added, comparison = contributions(plain.model, wider, every), wider.single(every)[1]
+    pair, comparison, level = wider.single(np.ones(len(wider), bool))
+    added = contributions(plain.model, wider, pair, comparison, level)
     assert (added[comparison == wider.names.index("field:shoe")] == 0).all()
     assert added[comparison == wider.names.index("title")].any()
 
