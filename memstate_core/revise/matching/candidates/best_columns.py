@@ -8,8 +8,9 @@ from typing import Any
 def best_columns(products: Any, k: int, strided: int) -> tuple[Any, Any]:
     """The k greatest products of each row and their columns, in no order (two tensors (rows, k)).
 
-    They lie in the k strided groups of columns with the highest maxima, so only those are sorted. Products are compared
-    by their bits as integers, which is faster: above zero that is the order of the numbers.
+    Where fewer than k are above zero, the others may be any. They lie in the k strided groups of columns with the
+    highest maxima, so only those are sorted. Products are compared by their bits as integers, which is faster: above
+    zero that is the order of the numbers.
 
     Args:
         products: bfloat16 or float32 (rows, columns); the columns are a multiple of `strided`.

@@ -20,10 +20,11 @@ SMALL = 2_000
 FREQUENT = 0.02
 """The rough search leaves out columns that more than this share of the members have: they discriminate least."""
 VAST = 100_000
-"""Rows beyond which only a part of each is looked at, since the products of whole rows take too long."""
+"""Rows beyond which only a part of each is looked at, and of dense ones only those in near cells (`inverted_file`),
+since the products of all whole rows take too long."""
 HEAVIEST, LEADING = 12, 128
 """The heaviest columns of a sparse row that are looked at then, and the leading directions of dense ones. They find
-some 0.7 and 0.93 of the 20 nearest of each row (`tests/benchmarks/README.md`)."""
+some 0.7 and 0.93 of the 20 nearest of each row, the latter 0.87 in near cells (`tests/benchmarks/README.md`)."""
 _SAMPLE = 20_000
 """Rows that show the leading directions."""
 _WIDE_ROWS, _STRIDED, _CELLS = 512, 64, 100_000_000
