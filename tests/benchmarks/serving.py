@@ -32,8 +32,9 @@ import polars as pl
 from made_store import make
 
 from memstate_core.model.text import iso
+from memstate_core.run.store import open_store
 from memstate_core.serve.snapshots.generation import Generation, SharedReader
-from memstate_core.state.current import current_number, move_current
+from memstate_core.state.current import current_number, move_current, served
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import load_snapshot, numbers
 
@@ -178,9 +179,10 @@ def served_scopes(home: Path) -> list[str]:
 
 
 def write_questions(home: Path, file: Path, count: int, seed: int) -> int:
-    """Bodies of queries, one a line, about topics drawn at random; answers the number of scopes."""
-    number = current_number(Home(home), SHARD)
-    topics = pl.read_parquet(Home(home).snapshots(SHARD) / str(number) / "topics.parquet", columns=["scope", "title"])
+    """Bodies of queries, one a line, about topics of all shards drawn at random; answers the number of scopes."""
+    store = open_store(home)
+    files = [snapshot.path / "topics.parquet" for snapshot in served(store.home, store.shards)]
+    topics = pl.concat([pl.read_parquet(each, columns=["scope", "title"]) for each in files])
     rng = random.Random(seed)
     with file.open("w") as out:
         for _ in range(count):
@@ -220,6 +222,11 @@ def ratio(phase: Phase, phases: Sequence[Phase]) -> float:
     return phase.load["p99"] * len(alone) / sum(alone)
 
 
+def within(factor: float, phases: Sequence[Phase]) -> bool:
+    """Whether no request failed, and p99 of the second phase is at most so many times that of those alone."""
+    return not any(phase.failed for phase in phases) and ratio(phases[1], phases) <= factor
+
+
 def table(phases: Sequence[Phase]) -> str:
     """A line a phase; the last column relates its p99 to those of the phases alone."""
     heads = "| phase | requests/s | p50 ms | p90 ms | p99 ms | max ms | requests | failed | resident MiB | p99 ratio |"
@@ -254,7 +261,7 @@ def run(args: argparse.Namespace) -> bool:
     print(table(bench.phases))
     for name, anonymous, mapped in memory_of_snapshots(args.home):
         print(f"\nOpening and warming {name}: {anonymous:.0f} MiB of memory, {mapped:.0f} MiB of mapped files.")
-    return not any(phase.failed for phase in bench.phases) and ratio(bench.phases[1], bench.phases) <= args.factor
+    return within(args.factor, bench.phases)
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -263,16 +270,23 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("home", type=Path, help="kept; made if it has no snapshot yet")
     parser.add_argument("--topics", type=int, default=10_000)
     parser.add_argument("--scopes", type=int, default=10)
-    parser.add_argument("--connections", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=60, help="of the first two phases")
     parser.add_argument("--swaps", type=int, default=50)
+    args = parsed(parser, given, connections=4, factor=3.0)
+    sys.exit(0 if run(args) else 1)
+
+
+def parsed(
+    parser: argparse.ArgumentParser, given: Sequence[str] | None, *, connections: int, factor: float
+) -> argparse.Namespace:
+    """The options of a parser and those of all such loads, with these defaults; an error where wrk is not installed."""
+    parser.add_argument("--connections", type=int, default=connections)
+    parser.add_argument("--seconds", type=float, default=60, help="of the phases with nothing beside them")
     parser.add_argument("--questions", type=int, default=50_000)
-    parser.add_argument("--factor", type=float, default=3.0, help="how much longer p99 may be beside maintenance")
+    parser.add_argument("--factor", type=float, default=factor, help="how much longer p99 may be beside maintenance")
     parser.add_argument("--seed", type=int, default=7)
-    args = parser.parse_args(given)
     if shutil.which("wrk") is None:
         parser.error("wrk is not installed (Debian: apt-get install wrk)")
-    sys.exit(0 if run(args) else 1)
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def test_questions_are_about_topics_of_all_shards_and_the_night_publishes_what_c
     script = import_module("large_store")
     import_module("changed_nights").made(tmp_path, 40, 8, 2)
     store = open_store(tmp_path)
-    script.write_questions(store, tmp_path / "questions.jsonl", 200, 7)
+    script.serving.write_questions(tmp_path, tmp_path / "questions.jsonl", 200, 7)
     asked = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     assert len(asked) == 200
     assert {store.layout.of(question["scope"]) for question in asked} == {*store.shards}
