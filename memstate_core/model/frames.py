@@ -62,3 +62,14 @@ def project(frame: pl.DataFrame, schema: Schema, nulls: Sequence[str] = ()) -> p
     return frame.select(
         (pl.lit(None) if name in missing else pl.col(name)).cast(dtype).alias(name) for name, dtype in schema.items()
     )
+
+
+def symmetric_difference(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """The rows that only one of two frames has; nulls are equal.
+
+    Args:
+        one: its columns are compared.
+        other: has these columns, among others.
+    """
+    ends = (one, other.select(one.columns))
+    return pl.concat([a.join(b, on=one.columns, how="anti", nulls_equal=True) for a, b in (ends, ends[::-1])])

@@ -57,6 +57,28 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class Published:
+    """The tables and files of a published snapshot.
+
+    Attributes:
+        tables: the tables of its graph.
+        compressed: the revisions that summaries replace (columns COMPRESSED).
+        held: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
+        aliases: columns ALIASES.
+    """
+
+    tables: Tables
+    compressed: pl.DataFrame
+    held: pl.DataFrame
+    aliases: pl.DataFrame
+
+    @property
+    def revisions(self) -> pl.DataFrame:
+        """Revisions, those behind summaries among them (columns COMPRESSED)."""
+        return pl.concat([self.tables.revisions, self.compressed])
+
+
+@dataclass(frozen=True)
 class CheckedState:
     """A state and the ledger's record of it.
 

@@ -1,7 +1,7 @@
 """C3: all topics that depend on a change over extension edges in force wait for review, by the ledger's decisions.
 
-The search is breadth first over numbered topics (scipy), from the changes that the last run recorded. Reviews that it
-ended are looked at by `review_ends`.
+The search is breadth first over numbered topics (scipy), from what the last run changed (`changes`), whether it
+recorded that or not. Reviews that it ended are looked at by `review_ends`.
 """
 
 from __future__ import annotations
@@ -10,40 +10,36 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
+from memstate_core.night.checks.changes import changes_of_references, changes_since, recorded_changes
 from memstate_core.night.checks.check import Check, check, violating
-from memstate_core.night.checks.checked_state import CheckedState, Tables
-from memstate_core.night.checks.derived import derive
+from memstate_core.night.checks.checked_state import CheckedState, Published
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.night.checks.review_ends import groundless_ends, unsure
 from memstate_core.state.fold import decisions as kinds
 
 _DOWN = ("has_detail", "has_subtopic")
 _UP = ("part_of", "extends", "derives")
-_CHANGED = ("topic_created", "topic_updated", kinds.MERGED, kinds.UNMERGED, kinds.MOVED)
-_BY_HAND = (kinds.PINNED, kinds.UNPINNED, kinds.RESTORED)
-_FIELDS_BY_HAND = (kinds.ATTACHED, kinds.EXPANDED)
-"""Changes of a topic where they name fields of it; an edge that is attached again changes none of its ends."""
-_PAYLOAD = pl.Struct({
-    "survivor": pl.String, "others": pl.List(pl.String), "was": pl.String, "actor": pl.String,
-    "fields": pl.List(pl.String), "cause_topic_id": pl.String, "hops": pl.Int64,
-})  # fmt: skip
+_PAYLOAD = pl.Struct({"cause_topic_id": pl.String, "hops": pl.Int64})
 
 
-def dependency_consistency(checked: CheckedState, base: Tables | None = None, missing: str | None = None) -> Check:
+def dependency_consistency(checked: CheckedState, base: Published | None = None, missing: str | None = None) -> Check:
     """The queue matches the recorded decisions, and contains every dependent of the last run's changes.
 
     Args:
         checked: the state.
-        base: the tables of the snapshot that the run started from.
-        missing: why there are none to compare with, if the ledger records a base.
+        base: the snapshot that the run started from.
+        missing: why there is none to compare with, if the ledger records one.
     """
-    queue, changed, referring = _queue(checked.recorded), _changes(checked), _by_reference(checked)
+    queue, changed, referring = _queue(checked.recorded), recorded_changes(checked), changes_of_references(checked)
+    if base is not None:
+        changed = pl.concat([changed, changes_since(checked, base)]).unique()
     found = [*_against_record(checked, queue), *_unqueued(checked, queue, changed, referring)]
-    ended = groundless_ends(checked, base, pl.concat([changed, referring]))
+    notes = [f"changes that no decision names not checked against the base: {missing}"] if missing else []
+    ended = groundless_ends(checked, None if base is None else base.tables, pl.concat([changed, referring]))
     why = unsure(checked.recorded, missing)
     if ended.height and why:
-        return check("C3", found, [f"ends of reviews not checked against the base: {why}"])
-    return check("C3", [*found, violating(ended, "topic_id", "its review ended, though it did not change")])
+        return check("C3", found, [*notes, f"ends of reviews not checked against the base: {why}"])
+    return check("C3", [*found, violating(ended, "topic_id", "its review ended, though it did not change")], notes)
 
 
 def _queue(recorded: Recorded) -> pl.DataFrame:
@@ -87,40 +83,6 @@ def _unqueued(
     missed = missed.join(full.filter(pl.col("len") >= policy.dependency_max_topics), on="scope", how="left")
     missed = missed.filter((pl.col("hops") < pl.col("farthest")).fill_null(True))
     return [violating(missed, "topic_id", "depends on a change and is not queued for review")]
-
-
-def _changes(checked: CheckedState) -> pl.Series:
-    """Topics that the last run's decisions changed."""
-    rows = checked.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND, *_FIELDS_BY_HAND]))
-    payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
-    rows = rows.select("kind", "topic_id", _payload=payload).unnest("_payload")
-    rows = rows.filter(pl.col("kind").is_in(_CHANGED) | pl.col("actor").is_not_null())
-    rows = rows.filter(~pl.col("kind").is_in(_FIELDS_BY_HAND) | pl.col("fields").is_not_null())
-    named = [rows["topic_id"], rows["survivor"], rows["was"], rows["others"].explode(empty_as_null=True)]
-    ids = pl.DataFrame({"id": pl.concat(named).drop_nulls()})
-    answering = ids.select(checked.derived.answering(pl.col("id")))["id"]
-    return pl.concat([answering, _moved(checked)]).unique()
-
-
-def _moved(checked: CheckedState) -> pl.Series:
-    """Topics whose evidence changed because merges were undone."""
-    if checked.recorded.last.filter(pl.col("kind") == kinds.UNMERGED).is_empty():
-        return pl.Series(dtype=pl.String)
-    before, now = derive(checked.recorded.before()).homes, checked.derived.homes
-    key = ["evidence_id", "topic_id"]
-    moved = [now.join(before, on=key, how="anti"), before.join(now, on=key, how="anti")]
-    return pl.concat(moved)["topic_id"].unique()
-
-
-def _by_reference(checked: CheckedState) -> pl.Series:
-    """Topics that a merge or its undo changed because one of their fields refers to a merged or unmerged topic."""
-    merged = checked.recorded.last.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED]))
-    payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
-    parts = merged.select("topic_id", survivor=payload.field("survivor"), others=payload.field("others"))
-    ids = pl.concat([parts["topic_id"], parts["survivor"], parts["others"].explode(empty_as_null=True)]).drop_nulls()
-    ends = pl.DataFrame({"id": ids}).select(checked.derived.answering(pl.col("id")))["id"]
-    referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(checked)]).unique().implode())
-    return checked.graph.fields.filter(referring)["topic_id"].unique()
 
 
 def _reached(edges: pl.DataFrame, changed: pl.Series, most_hops: int) -> pl.DataFrame:

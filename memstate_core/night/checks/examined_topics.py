@@ -10,13 +10,12 @@ Invariant: a topic with another row, or with other evidence, segments or accesse
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
 from memstate_core import __version__
-from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
-from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables
+from memstate_core.model.frames import symmetric_difference
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
+from memstate_core.night.checks.checked_state import CheckedState, Published
 from memstate_core.state.fold import decisions as kinds
 from memstate_core.state.fold.rollbacks import ROLLED_BACK
 
@@ -26,37 +25,30 @@ _ANEW = (ROLLED_BACK, kinds.SET_ASIDE, kinds.READMITTED)
 """Decisions after which everything is examined."""
 
 
-def in_doubt(checked: CheckedState, base: Tables, compressed: pl.DataFrame, folder: Path) -> pl.Series | None:
-    """The topics to examine, or None for all.
-
-    Args:
-        checked: the state.
-        base: the tables of the snapshot that the run started from.
-        compressed: the revisions behind its summaries (columns COMPRESSED).
-        folder: its folder.
-    """
+def in_doubt(checked: CheckedState, base: Published) -> pl.Series | None:
+    """The topics to examine, or None for all."""
     recorded = checked.recorded
     made = recorded.base
     if made is None or made.checked_by != __version__ or made.policy_hash != recorded.policy.digest():
         return None
     if recorded.unseen["kind"].is_in(_ANEW).any():
         return None
-    found = [*_with_other_rows(checked, base, compressed), *_with_other_record(checked, folder)]
+    found = [*_with_other_rows(checked, base), *_with_other_record(checked, base)]
     ids = pl.DataFrame({"id": pl.concat(found).drop_nulls()}).unique()
     return pl.concat([ids["id"], ids.select(checked.derived.answering(pl.col("id")))["id"]]).unique()
 
 
-def _with_other_rows(checked: CheckedState, base: Tables, compressed: pl.DataFrame) -> list[pl.Series]:
-    now = checked.graph
-    topics = _differing(now.topics, base.topics, "id")
-    merged = [rows.filter(pl.col("id").is_in(topics.implode()))["merged_into"] for rows in (now.topics, base.topics)]
+def _with_other_rows(checked: CheckedState, base: Published) -> list[pl.Series]:
+    now, before = checked.graph, base.tables
+    topics = _differing(now.topics, before.topics, "id")
+    merged = [rows.filter(pl.col("id").is_in(topics.implode()))["merged_into"] for rows in (now.topics, before.topics)]
     return [
         topics,
         *merged,
-        _differing(now.fields, base.fields, "topic_id"),
-        _differing(now.revisions, base.revisions, "topic_id"),
-        _differing(now.edges, base.edges, "from_id"),
-        _differing(checked.compressed, compressed.select(COMPRESSED.keys()), "topic_id"),
+        _differing(now.fields, before.fields, "topic_id"),
+        _differing(now.revisions, before.revisions, "topic_id"),
+        _differing(now.edges, before.edges, "from_id"),
+        _differing(checked.compressed, base.compressed, "topic_id"),
     ]
 
 
@@ -68,20 +60,13 @@ def _differing(one: pl.DataFrame, other: pl.DataFrame, owner: str) -> pl.Series:
     return pl.concat(odd)["owner"].unique()
 
 
-def _with_other_record(checked: CheckedState, folder: Path) -> list[pl.Series]:
+def _with_other_record(checked: CheckedState, base: Published) -> list[pl.Series]:
     """Topics whose evidence, segments or accesses are not those that the base was made of."""
     derived, recorded = checked.derived, checked.recorded
-    held = pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC))
-    homes = _odd(held.drop_nulls("topic_id"), derived.homes.select(EVIDENCE_TOPIC.keys()))
-    known = pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES))
-    aliases = _odd(known, derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias"))))
+    homes = symmetric_difference(derived.homes.select(EVIDENCE_TOPIC.keys()), base.held.drop_nulls("topic_id"))
+    aliases = symmetric_difference(
+        base.aliases, derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias")))
+    )
     segments = recorded.unseen.filter(pl.col("kind") == kinds.SEGMENT_PLACED)
     named = [homes["topic_id"], aliases["alias"], aliases["topic_id"], segments["topic_id"]]
     return [*named, recorded.fresh_accesses["topic_id"]]
-
-
-def _odd(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """The rows that only one of two frames has."""
-    other = other.select(one.columns)
-    odd = [a.join(b, on=one.columns, how="anti", nulls_equal=True) for a, b in ((one, other), (other, one))]
-    return pl.concat(odd)

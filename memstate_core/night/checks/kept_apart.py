@@ -9,15 +9,12 @@ looks at merges of people, too.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
 from memstate_core.model.text import normalised
 from memstate_core.night.checks.check import violating
-from memstate_core.night.checks.checked_state import CheckedState
-from memstate_core.night.checks.derived import Derived, derive, followed
-from memstate_core.night.checks.statements import newest, statements
+from memstate_core.night.checks.derived import Derived
+from memstate_core.night.checks.merged_topics import MergedTopics
 from memstate_core.state.fold import decisions as kinds
 
 _RENEWED = 2.0
@@ -25,51 +22,19 @@ _RENEWED = 2.0
 _UNDONE = pl.Struct({"survivor": pl.String, "others": pl.List(pl.String), "weight": pl.Float64})
 
 
-def kept_apart(merged: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
+def kept_apart(topics: MergedTopics) -> list[pl.DataFrame]:
     """Merges that join topics which are kept apart, a violation for each topic that survives.
 
     Args:
-        merged: the last run's own merges (columns topic_id, survivor, seq, weight).
-        checked: the state.
+        topics: the topics of the last run's own merges.
     """
-    if merged.is_empty():
-        return []
-    recorded = checked.recorded
-    earlier = recorded.transitions.join(merged, on="seq", how="anti")
-    before = derive(replace(recorded, transitions=earlier))
-    members = _members(merged, before)
+    kinds = topics.kinds.with_columns(normalised(pl.col("value")))
     found = {
-        "a run merged topics that have keys and share none": _without_common(_keys(checked, before, members)),
-        "a run merged topics of different kinds": _without_common(_kinds(checked, before, members)),
-        "a run merged again what was undone, and nothing is new": _undone(earlier, before, members),
+        "a run merged topics that have keys and share none": _without_common(_values(topics.keys)),
+        "a run merged topics of different kinds": _without_common(_values(kinds)),
+        "a run merged again what was undone, and nothing is new": _undone(topics),
     }
     return [violating(rows, "into", text) for text, rows in found.items()]
-
-
-def _members(merged: pl.DataFrame, before: Derived) -> pl.DataFrame:
-    """The topics that are one since (columns topic_id, into, weight: that of the decision, null for the survivor)."""
-    ends = merged.select(before.answering(pl.col("topic_id", "survivor")), "weight").unique("topic_id", keep="last")
-    chain, _ = followed(ends.select("survivor", dropped="topic_id"))
-    dropped = chain.select(topic_id="dropped", into="survivor").join(ends.drop("survivor"), on="topic_id")
-    last = dropped.select(topic_id="into", into="into", weight=pl.lit(None, pl.Float64)).unique()
-    return pl.concat([dropped, last]).unique("topic_id", keep="first", maintain_order=True)
-
-
-def _keys(checked: CheckedState, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
-    """The keys that evidence gives each topic (columns into, topic_id, values)."""
-    homes = before.homes.select("evidence_id", "topic_id").join(members, on="topic_id")
-    keyed = checked.recorded.evidence.select("evidence_id", value="topic_key").drop_nulls()
-    return _values(homes.join(keyed, on="evidence_id"))
-
-
-def _kinds(checked: CheckedState, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
-    """The kinds that the newest evidence gives each topic (columns into, topic_id, values)."""
-    own = {name: getattr(before, name).join(members, on="topic_id", how="semi") for name in ("homes", "segments")}
-    stated = newest(statements(checked.recorded.evidence, replace(before, **own))).filter(
-        (pl.col("part") == "topic") & (pl.col("name") == "topic_kind")
-    )
-    kind = normalised(pl.col("value_json").str.json_decode(pl.String))
-    return _values(stated.select("topic_id", value=kind).join(members, on="topic_id"))
 
 
 def _values(rows: pl.DataFrame) -> pl.DataFrame:
@@ -83,9 +48,10 @@ def _without_common(sides: pl.DataFrame) -> pl.DataFrame:
     return pairs.filter(pl.col("values").list.set_intersection("values_b").list.len() == 0)
 
 
-def _undone(earlier: pl.DataFrame, before: Derived, members: pl.DataFrame) -> pl.DataFrame:
+def _undone(topics: MergedTopics) -> pl.DataFrame:
     """Merged pairs that were undone and that nothing frees (column into); of several undone merges, one is enough."""
-    parted = _parted(earlier).with_columns(
+    before, members = topics.before, topics.members
+    parted = _parted(topics.earlier).with_columns(
         pl.col(end).replace(before.survivors["dropped"], before.survivors["survivor"]) for end in ("a", "b")
     )
     for end in ("a", "b"):

@@ -8,20 +8,19 @@ such pair. A topic stays in a group only if the mean is at least one half, and a
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
+from memstate_core.night.checks.asked_probability import asked_probability
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import followed, in_force, merges_in_force
 from memstate_core.night.checks.kept_apart import kept_apart
 from memstate_core.night.checks.merge_figures import overrated
-from memstate_core.policy.settings import Policy
+from memstate_core.night.checks.merged_topics import MergedTopics, merged_topics
 from memstate_core.state.fold import decisions as kinds
 
 _LINKAGE = 0.5
@@ -43,12 +42,21 @@ def merge_violations(checked: CheckedState) -> list[pl.DataFrame]:
     by_run = merged.filter(pl.col("actor").is_null())
     return [
         *found,
-        *_automatic(by_run, checked.recorded.policy),
-        *kept_apart(by_run, checked),
-        *overrated(by_run, checked.recorded.last),
+        *_by_run(by_run, checked),
         violating(_unjudged(merged, last), "topic_id", "merged by a person without a verdict that says so"),
         violating(_asleep(merged, checked), "topic_id", "merged though it was archived"),
         violating(_torn(judged, checked), "a", "merged with a topic that a person judged different"),
+    ]
+
+
+def _by_run(merged: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
+    if merged.is_empty():
+        return []
+    topics = merged_topics(merged, checked)
+    return [
+        *_automatic(merged, topics, checked),
+        *kept_apart(topics),
+        *overrated(merged, checked.recorded.last),
     ]
 
 
@@ -67,38 +75,19 @@ def _scopes(checked: CheckedState) -> list[pl.DataFrame]:
     return [violating(both.filter(odd.fill_null(False)), "dropped", "merged with a topic of another scope")]
 
 
-def _automatic(merged: pl.DataFrame, policy: Policy) -> list[pl.DataFrame]:
+def _automatic(merged: pl.DataFrame, topics: MergedTopics, checked: CheckedState) -> list[pl.DataFrame]:
     sure = 1 / (1 + (-pl.col("weight")).exp())
     groups = merged.group_by("survivor").agg(
-        pl.col("scope").first(),
         _surest=sure.max(),
         _lowest=pl.col("probability").min(),
         _odd=pl.col("probability").is_null().any(),
     )
-    scopes = groups["scope"].unique().to_list()
-    asked = {"scope": scopes, "_asked": [asked_probability(scope, policy) for scope in scopes]}
-    schema = {"scope": pl.String, "_asked": pl.Float64}
-    groups = groups.join(pl.DataFrame(asked, schema=schema), on="scope", how="left", nulls_equal=True)
-    weak = ~(pl.col("_surest") >= pl.col("_asked") - _ROUNDING).fill_null(False)
+    asked = asked_probability(topics, checked.graph.topics.select("id", "scope"), checked.recorded.policy)
+    groups = groups.with_columns(topic_id=topics.before.answering(pl.col("survivor")))
+    groups = groups.join(topics.members, on="topic_id", how="left").join(asked, on="into", how="left")
+    weak = ~(pl.col("_surest") >= pl.col("asked") - _ROUNDING).fill_null(False)
     weak = weak | pl.col("_odd") | ~(pl.col("_lowest") >= _LINKAGE - _ROUNDING).fill_null(False)
     return [violating(groups.filter(weak), "survivor", "a merge that the policy's probability does not ask for")]
-
-
-def asked_probability(scope: str | None, policy: Policy) -> float:
-    """The lowest probability from which a pair of a scope may be merged.
-
-    Merge rules that depend on the scope alone are evaluated. Any other rule may apply, so its probability counts.
-    """
-    asked = [policy.merge_probability]
-    row = pl.DataFrame({"scope": [scope], "scope_type": [(scope or "").split(":")[0]]})
-    for rule in (rule for rule in policy.rules if rule.do == "merge"):
-        probability = rule.bands((policy.merge_probability, policy.review_probability))[0]
-        certain = rule.on == "nightly" and set(rule.holds().meta.root_names()) <= {"scope", "scope_type"}
-        if not certain:
-            asked.append(probability)
-        elif row.select(rule.holds()).to_series().all():
-            return min([*asked[1:], probability], default=math.inf)
-    return min(asked)
 
 
 def _unjudged(merged: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:

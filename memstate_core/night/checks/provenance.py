@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import MOMENT
+from memstate_core.model.frames import MOMENT, symmetric_difference
 from memstate_core.model.ids import key_id
 from memstate_core.model.step_frames import SEGMENT_EDGE
 from memstate_core.night.checks.check import Check, check, violating
@@ -165,9 +165,5 @@ def _files(checked: CheckedState) -> list[pl.DataFrame]:
 
 def _difference(found: pl.DataFrame, expected: pl.DataFrame, key: str) -> pl.DataFrame:
     """Keys of rows that only one of two frames has (columns id, _evidence)."""
-    columns = [key, "scope", "topic_id"]
-    odd = [
-        one.join(other, on=columns, how="anti", nulls_equal=True)
-        for one, other in ((found, expected), (expected, found))
-    ]
-    return pl.concat([rows.select(id=key, _evidence=pl.lit(key == "evidence_id")) for rows in odd])
+    odd = symmetric_difference(found.select(key, "scope", "topic_id"), expected)
+    return odd.select(id=key, _evidence=pl.lit(key == "evidence_id"))

@@ -10,6 +10,7 @@ import polars as pl
 
 from memstate_core import __version__
 from memstate_core.forget.manual_actions import PERSON
+from memstate_core.model.frames import symmetric_difference
 from memstate_core.night.checks.checked_state import CheckedState, Tables
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.state.fold.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE
@@ -67,6 +68,5 @@ def _with_other_rows(now: Tables, base: Tables) -> list[pl.Series]:
     found = []
     for one, other, owner, names in tables:
         rows = [frame.select(pl.col(owner).alias("topic_id"), *names) for frame in (one, other)]
-        ends = (rows, rows[::-1])
-        found += [a.join(b, on=a.columns, how="anti", nulls_equal=True)["topic_id"] for a, b in ends]
+        found.append(symmetric_difference(*rows)["topic_id"])
     return found

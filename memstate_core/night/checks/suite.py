@@ -12,7 +12,7 @@ from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
-from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Tables, read_tables
+from memstate_core.night.checks.checked_state import COMPRESSED, CheckedState, Published, Tables, read_tables
 from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.night.checks.examined_topics import in_doubt
 from memstate_core.night.checks.provenance import provenance
@@ -51,33 +51,24 @@ def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | No
     recorded = recorded_for(store, snapshot.manifest.shard, snapshot.manifest.number)
     if recorded is None:
         return None
-    folder = snapshot.path
-    checked = CheckedState(
-        recorded=recorded,
-        graph=_tables(folder / GRAPH_FILE),
-        compressed=pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED)),
-        aliases=pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES)),
-        held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC)),
-    )
+    served = _published(snapshot.path)
+    checked = CheckedState(recorded, served.tables, served.compressed, served.aliases, served.held)
     return _verdicts(store, checked, whole=True)
 
 
 def _verdicts(store: Store, checked: CheckedState, *, whole: bool) -> dict[str, Check]:
     """The verdicts on all topics, or on those that may differ from a base that was checked."""
     folder, missing = _base_folder(store, checked.recorded)
-    base = revisions = None
-    if folder is not None:
-        base = _tables(folder / GRAPH_FILE)
-        compressed = pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED))
-        revisions = pl.concat([base.revisions, compressed])
-        checked = checked if whole else checked.examining(in_doubt(checked, base, compressed, folder))
+    base = None if folder is None else _published(folder)
+    if base is not None and not whole:
+        checked = checked.examining(in_doubt(checked, base))
     found = [
         query_soundness(checked),
-        transition_soundness(checked, revisions, missing),
+        transition_soundness(checked, None if base is None else base.revisions, missing),
         dependency_consistency(checked, base, missing),
         provenance(checked),
         bounded_state(checked),
-        adaptation(checked, base, missing),
+        adaptation(checked, None if base is None else base.tables, missing),
     ]
     return dict(zip(CONDITIONS, found, strict=True))
 
@@ -93,6 +84,16 @@ def _base_folder(store: Store, recorded: Recorded) -> tuple[Path | None, str | N
         return None, error.message if kept else "base no longer kept"
     damage = snapshot.damage()
     return (None, f"base {snapshot.name} is damaged: {damage[0]}") if damage else (snapshot.path, None)
+
+
+def _published(folder: Path) -> Published:
+    columns = (
+        (COMPRESSED_FILE, COMPRESSED),
+        ("evidence.parquet", EVIDENCE_TOPIC),
+        ("aliases.parquet", ALIASES),
+    )
+    files = [pl.read_parquet(folder / name, glob=False, columns=list(schema)) for name, schema in columns]
+    return Published(_tables(folder / GRAPH_FILE), *files)
 
 
 def _tables(path: Path) -> Tables:

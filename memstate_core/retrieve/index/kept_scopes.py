@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from memstate_core.model.frames import symmetric_difference
 from memstate_core.retrieve.index.bm25 import Runs, read_runs, split_runs
 from memstate_core.retrieve.index.layout import placed_scopes, read_array, scope_layout
 
@@ -48,12 +49,8 @@ class EarlierIndex:
             documents: scope and whatever the index of a document is made of.
             file: the Parquet file that has the same columns.
         """
-        held = self.rows(file, documents.columns)
-        odd = [
-            one.join(other, on=documents.columns, how="anti", nulls_equal=True)["scope"]
-            for one, other in ((documents, held), (held, documents))
-        ]
-        return set(documents["scope"].unique()) - set(pl.concat(odd).unique())
+        odd = symmetric_difference(documents, self.rows(file, documents.columns))
+        return set(documents["scope"].unique()) - set(odd["scope"].unique())
 
     def places(self, name: str) -> dict[str, tuple[int, int]]:
         """Where scopes lie in a file, by the name that `scopes.parquet` has for it."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from memstate_core.model.frames import symmetric_difference
 from memstate_core.state.fold import decisions as decided
 from memstate_core.state.fold.holdings import Holdings, known_topics
 from memstate_core.state.fold.identity import survivors
@@ -83,9 +84,9 @@ def changed_topics(earlier: EarlierFold, now: Holdings, known: pl.DataFrame, nam
 
 def _resolving_otherwise(earlier: EarlierFold, now: Holdings, known: pl.DataFrame) -> pl.Series:
     """Ids that came or went, or that resolve to another topic, with those that they resolved to before and do now."""
-    merges = _difference(earlier.merged, now.merged)
-    aliases = _difference(earlier.aliases, now.answering_aliases)
-    topics = _difference(known_topics(earlier.evidence_topic, earlier.merged), known)
+    merges = symmetric_difference(earlier.merged, now.merged)
+    aliases = symmetric_difference(earlier.aliases, now.answering_aliases)
+    topics = symmetric_difference(known_topics(earlier.evidence_topic, earlier.merged), known)
     ids = pl.concat([merges["dropped"], merges["survivor"], aliases["alias"], aliases["topic_id"], topics["id"]])
     before = survivors(earlier.merged)
     rows = pl.DataFrame({"id": ids}).unique()
@@ -95,14 +96,6 @@ def _resolving_otherwise(earlier: EarlierFold, now: Holdings, known: pl.DataFram
 
 def _with_other_content(earlier: EarlierFold, now: Holdings) -> list[pl.Series]:
     """Ids of topics with other evidence, segments, accesses or decisions."""
-    links = _difference(earlier.evidence_topic, now.evidence_topic)
+    links = symmetric_difference(earlier.evidence_topic, now.evidence_topic)
     read = ~pl.col("kind").is_in(_WITHOUT_EFFECT)
     return [links["topic_id"], earlier.decided.filter(read)["topic_id"].drop_nulls(), earlier.accessed]
-
-
-def _difference(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """The rows that only one of two frames has."""
-    columns = one.columns
-    other = other.select(columns)
-    ends = [(one, other), (other, one)]
-    return pl.concat([a.join(b, on=columns, how="anti", nulls_equal=True) for a, b in ends])

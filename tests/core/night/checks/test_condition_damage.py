@@ -147,6 +147,10 @@ C3: dict[str, Damage] = {
     "the queue and its record are both gone": both(
         delete(REVIEW, f"r.topic_id = '{CLAUSE}'"), forget(kind("review_queued", CLAUSE))
     ),
+    "the queue, its record and that of the change are gone": both(
+        delete(REVIEW, f"r.topic_id IN ['{BOAT}', '{CLAUSE}']"),
+        forget(pl.col("kind").is_in(["topic_updated", "review_queued", "review_ended"])),
+    ),
     "a review ended of a topic that nobody confirmed": both(
         decide("review_queued", KEPT, AYA, {"cause_topic_id": ACME, "hops": 1}, first=True),
         decide("review_ended", KEPT, AYA, {"cause_topic_id": ACME, "hops": 1}),

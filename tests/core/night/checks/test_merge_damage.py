@@ -19,7 +19,7 @@ from memstate_core.night.corrections import correct
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import open_store
-from tests.core.night.checks.damage import Damage, Home, both, decide, forget, rewrite
+from tests.core.night.checks.damage import Damage, Home, both, decide, forget, policy, rewrite
 from tests.core.revise.nights import night, night_without_duplicates, record, record_rows
 from tests.core.revise.test_steps import CROWD
 from tests.core.revise.test_steps import TOPICS as MADE_TOPICS
@@ -43,11 +43,14 @@ TOPICS: dict[str, dict[str, str]] = {
     "fourth key": {"topic_key": "fourth"},
     "without a key": {},
     "fifth key": {"topic_key": "fifth"},
+    "first job": {"topic_kind": "job"},
+    "second job": {"topic_kind": "job"},
 }
 SAME = {name: MADE_TOPICS[name] for name in ("same-1", "same-2", "same-3")}
 PAIRS = [
     ("plain", "plain too"), ("one key", "another key"), ("a task", "a log"), ("a Task", "a task as well"),
     ("between", "third key"), ("between", "fourth key"), ("without a key", "fifth key"),
+    ("first job", "second job"),
 ]  # fmt: skip
 SURE = {"actor": None, "probability": 0.99, "weight": 9.0}
 
@@ -112,6 +115,12 @@ def pair(kind: str) -> pl.Expr:
     return (pl.col("kind") == kind) & pl.col("topic_id").is_in([id_of("plain"), id_of("plain too")])
 
 
+def ruled(when: str, merge: float, on: str = "nightly") -> Damage:
+    """A policy with a merge rule."""
+    rule = {"name": "a rule", "on": on, "when": when, "do": "merge", "merge_probability": merge}
+    return policy(rules=[rule])
+
+
 def parted(kind: str, weight: float, evidence: list[str] | None) -> Damage:
     """The two plain topics were parted before; a run merged them since."""
     payload = {"survivor": id_of("plain"), "weight": weight, "others": []}
@@ -140,6 +149,28 @@ def test_what_nothing_keeps_apart_may_be_a_runs_merge(judged: Home, dropped: lis
 def test_a_merge_at_the_policys_probability_may_be_a_runs(judged: Home) -> None:
     rewrite(merge_of("plain too"), actor=None, probability=0.8, weight=4.0)(judged)
     assert problems(judged) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "weight", "may_be"),
+    [
+        (ruled("topic_kind == 'job'", 0.7), 1.1, True),
+        (ruled("topic_kind == 'job'", 0.99), 3.0, False),
+        (ruled("topic_kind == 'log'", 0.7), 1.1, False),
+        (ruled("topic_kind == 'log'", 0.99), 3.0, True),
+        (ruled("topic_kind == 'job'", 0.7, "ingest_complete"), 1.1, True),
+        (ruled("scope == 'user:ben'", 0.7), 1.1, False),
+        (ruled("scope_type == 'user'", 0.7), 1.1, True),
+        (ruled("salience < 2", 0.7), 1.1, True),
+    ],
+)
+def test_a_run_merges_from_the_probability_of_the_rule_that_applies(
+    judged: Home, rule: Damage, weight: float, *, may_be: bool
+) -> None:
+    """A pair of weight 1.1 is the same with a probability of 0.75, one of weight 3 with 0.95; without a rule 0.8."""
+    both(rewrite(merge_of("second job"), actor=None, probability=0.74, weight=weight), rule)(judged)
+    weak = [(id_of("first job"), "a merge that the policy's probability does not ask for")]
+    assert problems(judged) == ([] if may_be else weak)
 
 
 @pytest.mark.parametrize(
