@@ -36,6 +36,16 @@ def test_an_upward_import_is_found(tmp_path: Path) -> None:
     assert "memstate_core.state.home -> memstate_core.night.publish" in done.stdout
 
 
+@pytest.mark.parametrize("module", ["memstate_core.revise.dependency", "memstate_core.state.fold.dependents"])
+def test_a_check_that_imports_what_it_checks_is_found(tmp_path: Path, module: str) -> None:
+    copy = copied(tmp_path)
+    with (copy / "memstate_core" / "night" / "checks" / "bounds.py").open("a") as file:
+        file.write(f"\nimport {module}  # noqa\n")
+    done = lint(copy)
+    assert done.returncode == 1
+    assert f"memstate_core.night.checks.bounds -> {module}" in done.stdout
+
+
 @pytest.mark.parametrize("line", ["import kuzu", "import dagster"])
 def test_an_import_of_an_engine_outside_its_module_is_found(tmp_path: Path, line: str) -> None:
     copy = copied(tmp_path)

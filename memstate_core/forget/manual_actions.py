@@ -12,11 +12,9 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import iso_expr
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
-from memstate_core.state.fold.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
+from memstate_core.state.fold.decisions import ATTACHED, EXPANDED, PERSON, PINNED, RESTORED, UNPINNED
 from memstate_core.state.fold.ladder_state import LadderState, ladder_state
 from memstate_core.state.graph import FIELD, open_graph
-
-PERSON = "person"
 
 
 def restore_decisions(

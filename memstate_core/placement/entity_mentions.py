@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import Schema
+from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.model.terms import UNSPACED
 from memstate_core.model.text import normalised
 
@@ -49,21 +49,19 @@ def known_names(
     )
     spoken = pl.col("topic_kind").is_in(["conversation", "note"]).fill_null(False)
     before = topics.select("scope", "title", "topic_kind", topic_id="id").filter(pl.col("scope").is_in(scopes))
-    fresh = segments.filter(pl.col("title").is_not_null()).select(
-        "scope", "title", "topic_id", "topic_kind", since="began_at"
-    )
-    by_segments = pl.concat([before.filter(spoken), fresh], how="diagonal")
-    phrase = by_segments.with_columns(name=pl.col("title").str.split(", ").list.first()).filter(
+    fresh = segments.select("scope", "title", "topic_id", since="began_at").drop_nulls("title")
+    by_segments = pl.concat([_named(before.filter(spoken)), _named(fresh)])
+    phrase = by_segments.with_columns(pl.col("name").str.split(", ").list.first()).filter(
         pl.col("name").str.contains(r"\S\s+\S")
     )
-    rest = [
-        before.filter(~spoken).rename({"title": "name"}),
-        *(named.rename({part: "name"}) for part in ("title", "topic_key")),
-    ]
-    wanted = [*NAMES, "since"]
-    every = pl.concat([phrase, *rest], how="diagonal").drop_nulls("name")
+    rest = [_named(before.filter(~spoken)), _named(named), _named(named, "topic_key")]
+    every = pl.concat([phrase, *rest]).drop_nulls("name")
     long = pl.col("name").str.len_chars().is_between(_SHORTEST, _LONGEST)
-    return every.filter(long).select(wanted).unique(["scope", "topic_id", "name"], keep="first", maintain_order=True)
+    return every.filter(long).unique(["scope", "topic_id", "name"], keep="first", maintain_order=True)
+
+
+def _named(topics: pl.DataFrame, by: str = "title") -> pl.DataFrame:
+    return project(topics.with_columns(name=by), {**NAMES, "since": MOMENT}, nulls=("since",))
 
 
 def mentions(turns: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:

@@ -28,11 +28,9 @@ def with_edges(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFra
         "evidence_id"
     )
     turns = texts.join(evidence.select("evidence_id", "text"), on="evidence_id", maintain_order="left")
-    found = pl.concat(
-        [_next_in_session(numbered), mentions(turns, names).with_columns(kind=pl.lit(MENTIONS))], how="diagonal"
-    )
+    mentioned = mentions(turns, names).with_columns(kind=pl.lit(MENTIONS))
     own = numbered.select("segment", "links").explode("links").drop_nulls("links").unnest("links")
-    both = pl.concat([conform(frame, SEGMENT_EDGES) for frame in (own, found)])
+    both = pl.concat([conform(frame, SEGMENT_EDGES) for frame in (own, _next_in_session(numbered), mentioned)])
     listed = (
         both.unique(maintain_order=True)
         .group_by("segment", maintain_order=True)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
 from memstate_core.model.verdicts import DIFFERENT
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.fold.decisions import JUDGED, KEPT_APART, SET_ASIDE, merges, set_aside, undone
+from memstate_core.state.fold.decisions import JUDGED, KEPT_APART, PERSON, SET_ASIDE, merges, set_aside, undone
 from memstate_core.state.fold.identity import survivors
 from memstate_core.state.fold.rollbacks import ROLLED_BACK, in_effect
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.verdicts import DIFFERENT, SKIP
 from memstate_core.revise.merge_history import merge_id
 from memstate_core.revise.recorded_levels import logistic, rescored
-from memstate_core.state.fold.decisions import JUDGED, MATCH_MODEL, MERGED, UNMERGED, judgements
+from memstate_core.state.fold.decisions import JUDGED, MATCH_MODEL, MERGED, PERSON, UNMERGED, judgements
 
 DOUBTFUL = 10
 """Merges with the lowest probability that are asked for, of each run."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.forget.manual_actions import PERSON, restore_decisions
+from memstate_core.forget.manual_actions import restore_decisions
 from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
 from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION
@@ -15,7 +15,7 @@ from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import UNDONE, unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.fold.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE, set_aside
+from memstate_core.state.fold.decisions import PERSON, READMITTED, REVIEW_ENDED, SET_ASIDE, set_aside
 
 CONFIRMED = "confirmed by a person"
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import MergesUnknown
 from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
-from memstate_core.state.fold.decisions import UNMERGED, merges
+from memstate_core.state.fold.decisions import PERSON, UNMERGED, merges
 from memstate_core.state.fold.identity import survivors
 
 UNDONE = "undone by a person"

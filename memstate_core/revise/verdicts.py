@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import Schema, project
 from memstate_core.model.ledger_tables import DECISION
@@ -23,6 +22,7 @@ from memstate_core.state.fold.decisions import (
     ARCHIVED,
     JUDGED,
     MERGED,
+    PERSON,
     judgements,
     merges,
     suggestions,

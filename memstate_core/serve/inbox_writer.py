@@ -112,7 +112,10 @@ class InboxWriter:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Keeps other processes from writing; the lock file holds the token of who wrote last."""
+        """Keeps other processes from writing; the lock file holds the token of who wrote last.
+
+        It is flock(2) itself, which waits in the kernel, so that a write goes on at once; filelock polls.
+        """
         path = self._key.with_suffix(".lock")
         make_folder(path.parent)
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE), "r+b", buffering=0) as lock:

@@ -16,6 +16,7 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.run import maintain
+from tests.core.serve.conftest import serving_process
 from tests.pipeline.conftest import NIGHT, run_memstate
 
 pytestmark = pytest.mark.usefixtures("no_settings")
@@ -52,6 +53,19 @@ def test_an_import_leaves_no_run_and_shows_what_it_refused(store: Store) -> None
     assert metadata["reasons"].value == {"broken_json": 1}
     assert checked.status.value == "FAILED"
     assert "cut.jsonl.gz" in str(metadata["unreadable"].value)
+
+
+@pytest.mark.slow
+def test_a_server_reports_no_unpublished_run_after_an_import(store: Store) -> None:
+    night = maintain(store, parse_moment(NIGHT))
+    (store.home.inbox / "later.jsonl").write_text('{"text": "The yard is shut."}\n')
+    with dagster_instance(store.home) as instance:
+        import_inbox(store, instance)
+    assert store.ledger.count("evidence") == 2
+    with serving_process(store.home.root) as (client, _):
+        ready = client.until_ready().get("/readyz").document
+    assert (ready["status"], ready["unpublished_run"]) == ("ready", None)
+    assert ready["last_run"]["run_id"] == night.summary["run_id"]
 
 
 @pytest.mark.slow

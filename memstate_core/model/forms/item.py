@@ -33,6 +33,11 @@ class Item(NamedTuple):
     topic_kind: str | None = None
 
     @property
+    def text(self) -> str:
+        """The item as it is written."""
+        return f"{self.prefix}:{self.name}"
+
+    @property
     def key(self) -> str | None:
         """The topic key of an item that is named by one."""
         if self.prefix in _FORMS:

@@ -12,7 +12,7 @@ import polars as pl
 
 from memstate_core.model.forms.item import REFERENCE
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import MOMENT
+from memstate_core.model.frames import MOMENT, project
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.ledger_tables import FIELD_VALUE
 from memstate_core.model.step_frames import SEGMENT_EDGE
@@ -172,7 +172,8 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     )
     turns = segments.select(anchor="topic_id", scope="scope", _rank=pl.lit(0))
     titles = named.drop_nulls("_alias").select(anchor="_alias", scope="scope", _rank=pl.lit(1))
-    candidates = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
+    columns = {name: named.schema[name] for name in ("anchor", "scope", "_rank", *_FIRST)}
+    candidates = pl.concat([project(rows, columns, nulls=_FIRST) for rows in (turns, titles, named)])
     owners = candidates.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
     owned = named.join(owners.select("anchor", _of="scope"), on="anchor", how="left")
     written = owned.filter(by_form)["anchor"].unique().implode()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.forget.eviction_fit import FEWEST_REQUESTS
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
@@ -22,6 +21,8 @@ _PAYLOAD = pl.Struct({
 })  # fmt: skip
 _TIER = pl.when("held").then(3).when("depended_on").then(2).when("redundant").then(0).otherwise(1)
 """Eviction order over the bound, lowest tier first."""
+FITTED_FROM = 100
+"""From as many accesses a curve fitted to them may decide the order within a tier."""
 
 
 def ladder_violations(checked: CheckedState) -> list[pl.DataFrame]:
@@ -122,7 +123,7 @@ def _bound(
 def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState) -> pl.DataFrame:
     """Scopes in which the bound took a topic and left one of the same tier with less salience (column scope).
 
-    Scopes whose order may follow a curve fitted to accesses are left out (`memstate_core.forget.eviction_fit`).
+    Scopes whose order may follow a curve fitted to accesses are left out.
     """
     if not marked.select(bound.any()).item():
         return marked.clear()
@@ -132,7 +133,7 @@ def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: Che
     wrong = tiers.filter(pl.col("_most") > pl.col("_least") + AGREES)
     asked = checked.recorded.accesses.filter(~pl.col("failed"))
     named = asked.select(checked.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
-    fitted = named.group_by("scope").len().filter(pl.col("len") >= FEWEST_REQUESTS)
+    fitted = named.group_by("scope").len().filter(pl.col("len") >= FITTED_FROM)
     return wrong.join(fitted, on="scope", how="anti")
 
 

@@ -21,7 +21,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.publications import ERASURE, REEMBEDDING, publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.fold.decisions import PUBLISHED, READMITTED, set_aside
+from memstate_core.state.fold.decisions import PERSON, PUBLISHED, READMITTED, set_aside
 from memstate_core.state.fold.rollbacks import ROLLED_BACK
 from memstate_core.state.fold.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest
@@ -119,7 +119,7 @@ def bases(store: Store, shard: str, numbers: Iterable[int]) -> list[Manifest]:
 def manual(decisions: pl.DataFrame) -> pl.DataFrame:
     """The decisions that a person took; a night records none."""
     actor = pl.col("payload_json").str.json_path_match("$.actor")
-    return decisions.filter(actor == "person")
+    return decisions.filter(actor == PERSON)
 
 
 def _up_to(published: list[tuple[int, Manifest]], number: int) -> list[tuple[int, Manifest]]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core import __version__
-from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.frames import symmetric_difference
 from memstate_core.night.checks.checked_state import CheckedState, Tables
 from memstate_core.night.checks.recorded import Recorded
-from memstate_core.state.fold.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE
+from memstate_core.state.fold.decisions import PERSON, READMITTED, REVIEW_ENDED, SET_ASIDE
 
 _TOPIC, _FIELD = ("title", "topic_kind"), ("name", "ref_topic_id")
 _REVISION = ("part", "name", "rank", "value_json", "valid_from")

@@ -27,7 +27,7 @@ from memstate_core.run.run import Run, pending_path
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
 from memstate_core.state.files import require_space
-from memstate_core.state.fold.decisions import RESHARDED, SET_ASIDE, UNREAD
+from memstate_core.state.fold.decisions import PERSON, RESHARDED, SET_ASIDE, UNREAD
 from memstate_core.state.snapshots import Manifest
 
 RESHARDING = "reshard-"
@@ -173,7 +173,7 @@ def _unsearched(served: Mapping[str, Served], pinned: Manifest) -> pl.Series:
 
 def reshard_decisions(given: Inputs, shard: str) -> pl.DataFrame:
     """What a new shard records of the change (columns DECISION): the change, and the scopes to search again."""
-    payload = f'{{"from":{given.before},"to":{given.layout.count},"actor":"person"}}'
+    payload = f'{{"from":{given.before},"to":{given.layout.count},"actor":"{PERSON}"}}'
     own = scopes_of_shard(given.unsearched, shard, given.layout.count)
     rows = pl.DataFrame({"scope": [None, *own]}, schema={"scope": pl.String})
     none = pl.lit([], pl.List(pl.String))

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.item import Item
 from memstate_core.model.forms.relation import RELATIONS
 from memstate_core.model.text import iso_expr
@@ -60,5 +61,8 @@ def _held(readers: Sequence[SnapshotReader], item: Item, scope: str) -> tuple[Sn
             held = rows.select("topic_id").collect()["topic_id"].drop_nulls()
             if held.len():
                 return reader, str(held[0])
-    found = resolve(readers, item.topic_id(scope), [scope])
+    try:
+        found = resolve(readers, item.topic_id(scope), [scope])
+    except TopicNotFound as error:
+        raise TopicNotFound(item.text, error.facts["snapshot"]) from None  # not the id that its name leads to
     return found.reader, str(found.topic["id"][0])

@@ -1,6 +1,7 @@
 """Which shards the processes of a machine have open, so that none removes the files of another.
 
-Invariant: a shard is held by shared locks of the operating system, which lets go of those of a process that dies.
+Invariant: a shard is held by shared locks of the operating system, which lets go of those of a process that dies. They
+are flock(2) itself, as the file locks of filelock are exclusive.
 """
 
 from __future__ import annotations

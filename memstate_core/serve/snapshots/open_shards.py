@@ -1,7 +1,7 @@
 """Which shards are open, in the order of their last use, and how many requests use each snapshot.
 
 It opens and closes nothing: its methods return what the caller has to close. Invariant: a snapshot that is pinned is
-never among that.
+never among that. A cache of cachetools would evict a shard as it inserts another, in use or not.
 """
 
 from __future__ import annotations

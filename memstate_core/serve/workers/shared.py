@@ -56,6 +56,8 @@ class Shared:
 class BucketTable:
     """Levels of token buckets by name, as a mapping; a context manager that locks it.
 
+    The lock is flock(2) on the mapped file, which waits in the kernel; filelock polls.
+
     A bucket that finds its place taken by fuller ones displaces the one that was used least recently.
     """
 

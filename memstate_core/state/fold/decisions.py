@@ -29,6 +29,8 @@ JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 SET_ASIDE, READMITTED = "set_aside", "readmitted"
 """Evidence or accesses left out of runs because one failed with them, and readmitted; `SET_ASIDE` is a step too."""
+PERSON = "person"
+"""The actor of decisions that a person took."""
 UNREAD = "reshard"
 """The actor of `SET_ASIDE` rows that a shard had not read when the number of shards changed, though another had: the
 first night reads them."""

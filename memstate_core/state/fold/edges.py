@@ -10,13 +10,18 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import conform, project
+from memstate_core.model.frames import MOMENT, Schema, conform, project
 from memstate_core.model.graph_tables import EDGES
 from memstate_core.model.ids import key_id
 from memstate_core.model.step_frames import PROBLEMS
 from memstate_core.state.fold.identity import answering
 from memstate_core.state.graph import EDGE, Graph
 
+_STATED: Schema = {
+    **dict.fromkeys(("scope", "evidence_id", "from_id", "kind", "to_topic_id", "to_topic_key", "_named"), pl.String),
+    **dict.fromkeys(("valid_from", "valid_until", "observed_at"), MOMENT),
+    "_position": pl.Int64,
+}
 EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives")
 """Kinds over which a change in one topic concerns the other; every other kind is an association."""
 
@@ -59,7 +64,7 @@ def fold_edges(
     with_edges = segments.filter(pl.col("links").list.len() > 0)
     of_segments = [_of_segments(with_edges)] if with_edges.height else []
     stated = (
-        pl.concat([_of_evidence(evidence, evidence_topic), *of_segments], how="diagonal")
+        pl.concat([_of_evidence(evidence, evidence_topic), *of_segments])
         .with_columns(to_id=answering(pl.col("_named"), aliases, followed))
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
@@ -85,7 +90,7 @@ def fold_edges(
 
 
 def _of_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.DataFrame:
-    return (
+    stated = (
         evidence.filter(pl.col("edges").list.len() > 0)
         .select("evidence_id", "scope", "observed_at", "edges")
         .join(evidence_topic.select("evidence_id", from_id="topic_id"), on="evidence_id")
@@ -97,11 +102,12 @@ def _of_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.Dat
             valid_from=pl.coalesce("valid_from", "observed_at"),
         )
     )
+    return project(stated, _STATED)
 
 
 def _of_segments(segments: pl.DataFrame) -> pl.DataFrame:
     """Each edge of a segment, one row per turn of the segment, since all of them are its evidence."""
-    return (
+    stated = (
         segments.select(
             "scope", "links", "evidence_ids", from_id="topic_id", valid_from="began_at", observed_at="ended_at"
         )
@@ -111,3 +117,4 @@ def _of_segments(segments: pl.DataFrame) -> pl.DataFrame:
         .with_columns(_named="to_topic_id", evidence_id="evidence_ids")
         .explode("evidence_id")
     )
+    return project(stated, _STATED, nulls=("to_topic_key", "valid_until"))

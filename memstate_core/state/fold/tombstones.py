@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import empty
+from memstate_core.model.frames import empty, project
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold.assertions import from_evidence, from_segments
 from memstate_core.state.fold.history import in_order, revisions, topic_parts
@@ -61,10 +61,10 @@ def _alone(own: pl.DataFrame, evidence_topic: pl.DataFrame, segments: pl.DataFra
     own_evidence = keys.sort("observed_at", "evidence_id").group_by("topic_id", maintain_order=True)
     recorded = own_evidence.agg(recorded_at=pl.col("observed_at").min())
     ordered = in_order(pl.concat([from_evidence(own, evidence_topic), from_segments(segments, recorded)]), policy)
-    parts = pl.concat([_NAMES, topic_parts(revisions(ordered))], how="diagonal")
+    parts = project(topic_parts(revisions(ordered)), _NAMES, nulls=("title", "topic_kind"))
     first = own_evidence.agg(_key=pl.col("topic_key").drop_nulls().first(), _has_evidence=pl.lit(True))
     return first.join(parts, on="topic_id", how="left").rename({"topic_id": "id"})
 
 
 _NAMED = {"id": pl.String, "title": pl.String, "topic_kind": pl.String}
-_NAMES = pl.DataFrame(schema=dict.fromkeys(("topic_id", "title", "topic_kind"), pl.String))
+_NAMES = dict.fromkeys(("topic_id", "title", "topic_kind"), pl.String)

@@ -11,7 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from memstate_core.forget.eviction_fit import FEWEST_REQUESTS
 from memstate_core.forget.manual_actions import pin_decisions
+from memstate_core.night.checks.ladder_decisions import FITTED_FROM
 from memstate_core.night.checks.suite import served_conditions
 from memstate_core.night.corrections import correct
 from memstate_core.night.verify import verify_store
@@ -237,6 +239,11 @@ def test_verify_names_the_condition_and_no_other(home: Home, condition: str, nam
     assert {name for name in found if name[0] == "C"} == {condition}
     assert found.keys() - {condition} <= {"L3", "in", "st", "ma"}
     assert found[condition]
+
+
+def test_the_order_is_checked_where_no_fitted_curve_may_decide_it() -> None:
+    """The check has the figure of its own, since it uses no step that it checks."""
+    assert FITTED_FROM == FEWEST_REQUESTS
 
 
 @pytest.mark.parametrize("name", MERGES)

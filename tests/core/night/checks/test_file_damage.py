@@ -171,9 +171,12 @@ def test_data_of_the_ledger_that_is_damaged_is_named(home: Home, table: str, cha
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("change", [halved, emptied, Path.unlink], ids=["halved", "emptied", "removed"])
-def test_the_last_commit_of_the_ledger_that_is_damaged_is_named(home: Home, table: str, change: Change) -> None:
-    change(log_of(home, table)[-1])
+@pytest.mark.parametrize("commit", [0, -1], ids=["first", "last"])
+@pytest.mark.parametrize(
+    "change", [flipped, halved, emptied, Path.unlink], ids=["flipped", "halved", "emptied", "removed"]
+)
+def test_a_commit_of_the_ledger_that_is_damaged_is_named(home: Home, table: str, commit: int, change: Change) -> None:
+    change(log_of(home, table)[commit])
     found = failed(home)
     assert found
     assert not [name for name in found if name.startswith("C")]

@@ -80,6 +80,17 @@ def test_wrong_rows_under_right_digests_are_named(home: Home, damage: str) -> No
     assert all(part in found[check] for check, part in expected.items()), found
 
 
+@pytest.mark.parametrize("file", ["fields", "revisions", "edges", "reviews", "superseded"])
+@pytest.mark.parametrize(
+    "how",
+    [lambda rows: rows.tail(-1), lambda rows: rows.reverse(), lambda rows: pl.concat([rows, rows.tail(1)])],
+    ids=["one is missing", "another order", "one is doubled"],
+)
+def test_wrong_facts_under_right_digests_are_named(home: Home, file: str, how: Change) -> None:
+    home.file(f"facts/{file}.parquet", how)
+    assert failed(home) == {PARITY: f"facts/{file}.parquet differs from the graph"}
+
+
 def test_a_rebuild_mends_wrong_content(home: Home) -> None:
     home.file("evidence.parquet", reversed_columns("text"))
     home.file("topics.parquet", reversed_columns("title"))
