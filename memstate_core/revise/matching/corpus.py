@@ -19,6 +19,7 @@ from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
 from memstate_core.revise.matching.texts.tokens import letter_groups, units, words
 from memstate_core.revise.matching.texts.typed_dates import day
 from memstate_core.revise.matching.texts.typed_values import number
+from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
 from memstate_core.revise.matching.texts.unit_overlap import UnitIndex, unit_rarity
 
 NONE = -1
@@ -120,6 +121,11 @@ class Corpus:
         added = [_added(f"{title} {value}", summary) for title, value, summary in topics]
         enough = np.array([text.count(" ") + 1 >= _MIN_REMAINDER for text in added], dtype=bool)
         return tfidf(added, words), enough
+
+    @cached_property
+    def title_differences(self) -> UnitDifferences:
+        """Titles as units, ready to find what each of two lacks."""
+        return UnitDifferences(self.title_units, self.titles)
 
     @cached_property
     def summaries(self) -> list[str]:

@@ -21,7 +21,7 @@ from memstate_core.revise.matching.candidates.blocking import (
     within_groups,
 )
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
-from memstate_core.revise.matching.comparison.compared_pairs import compared_candidates
+from memstate_core.revise.matching.comparison.compared_pairs import compared_candidates, return_freed_of
 from memstate_core.revise.matching.comparison.comparisons import Compared
 from memstate_core.revise.matching.comparison.contradictions import BY_TITLE
 from memstate_core.revise.matching.comparison.field_names import common_names, with_common_names
@@ -119,7 +119,9 @@ def deduplicate(
     if len(more):
         seen = comparer.extended(seen, more)
         scored = score(model, seen.levels, seen.relations)
+    seen = seen.unranked()
     pairs, origins, contradicts = seen.pairs, comparer.origins, seen.contradicts
+    return_freed_of(pairs)
     same = identical(seen.signs, contradicts, seen.relations)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -131,7 +133,8 @@ def deduplicate(
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
     equal = seen.signs.identical & (contradicts == 0)
     judged = constraints.judged_different(corpus, pairs)
-    chance = coincidences(corpus, pairs, asked, equal, judged, origins, merged)
+    chance = coincidences(corpus, pairs, asked, equal, judged, origins, seen.relations, merged)
+    return_freed_of(pairs)
     same &= ~chance.doubtful
     scored = lifted(scored, same)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
@@ -141,6 +144,7 @@ def deduplicate(
         apart=apart, namesakes=seen.namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
+    return_freed_of(pairs)
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))

@@ -25,7 +25,7 @@ from memstate_core.revise.matching.belief.over_sources import OverSources
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.parts import Reals, agreements, counted, parts_of, sampled
-from memstate_core.revise.matching.comparison.sources import Origins
+from memstate_core.revise.matching.comparison.sources import Origins, SourceRelations
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 
@@ -125,15 +125,28 @@ class _Population:
 
     Attributes:
         chosen: these pairs (pairs,).
-        known: how many pairs of different things each pair stands for that is known to be one (pairs,).
+        different: pairs that were judged different (pairs,).
+        same: pairs of one duplicate-free source (pairs,).
+        each: how many pairs of different things each of the latter stands for.
         merged: topics whose earlier merges count among them (topics,).
         over: which pairs within sources show what is different; None where all pairs do.
     """
 
     chosen: Flags
-    known: Reals
+    different: Flags
+    same: Flags
+    each: float
     merged: Flags
     over: OverSources | None = None
+
+    @property
+    def known(self) -> Flags:
+        """Pairs that are known to be different things (pairs,)."""
+        return np.asarray(self.different | (self.same & (self.each > 0)))
+
+    def counted(self, rows: Ints) -> Reals:
+        """How many pairs of different things the pairs at some positions stand for (rows,)."""
+        return np.where(self.different[rows], 1.0, self.same[rows] * self.each)
 
 
 def coincidences(
@@ -143,6 +156,7 @@ def coincidences(
     identical: Flags,
     different: Flags,
     origins: Origins,
+    relations: SourceRelations,
     earlier: EarlierMerges,
 ) -> Coincidences:
     """Which pairs with the same title are not beyond doubt, since different things may agree in as much.
@@ -158,21 +172,27 @@ def coincidences(
         different: pairs that were judged different; those in which nothing differs agree by chance, as do those within
             duplicate-free sources. Keys say nothing here: most topics have none (pairs,).
         origins: the sources.
+        relations: how those of the pairs relate.
         earlier: the merges in force; those of runs count as equal pairs that are beyond doubt.
     """
-    search, relations = _Search(corpus, pairs, identical, earlier), origins.relations(pairs)
-    known, competing = np.where(different, 1.0, relations.same), relations.competing
+    search = _Search(corpus, pairs, identical, earlier)
+    competing = relations.competing
     several = np.asarray(origins.member.sum(axis=1)).ravel() > 1
     clean, others = (OverSources(origins, clean=among) for among in (True, False))
     if search.within(clean) < MIN_WITHIN:
-        populations = [_Population(np.ones(len(pairs), bool), known, np.ones(len(corpus), bool))]
+        everywhere = np.ones(len(pairs), bool), np.ones(len(corpus), bool)
+        populations = [_Population(everywhere[0], different, relations.same, 1.0, everywhere[1])]
     else:
-        scaled = np.where(different, 1.0, relations.same * relations.across_by_same)
-        populations = [_Population(competing, scaled, several, clean), _Population(~competing, known, ~several)]
+        each = relations.across_by_same
+        populations = [
+            _Population(competing, different, relations.same, each, several, clean),
+            _Population(~competing, different, relations.same, 1.0, ~several),
+        ]
     found = [search.of(asked, ~competing, each) for each in populations]
     doubtful, expected = np.any([each.doubtful for each in found], axis=0), sum(each.expected for each in found)
     if search.within(others) >= max(1.0, others.each):
-        more = search.of(asked, ~competing, _Population(relations.over & ~competing, known, several, others))
+        chosen = relations.over & ~competing
+        more = search.of(asked, ~competing, _Population(chosen, different, relations.same, 1.0, several, others))
         doubtful, expected = doubtful | more.doubtful, max(expected, more.expected)
     return Coincidences(doubtful, expected)
 
@@ -205,7 +225,7 @@ class _Search:
             population: the pairs.
         """
         doubtful, titles, pairs = np.zeros(len(self._pairs), bool), self._titles, self._pairs
-        agree_by_chance = (population.known > 0) & self._identical
+        agree_by_chance = population.known & self._identical
         chosen = (asked & population.chosen) | agree_by_chance
         rows = np.flatnonzero(chosen & (titles[pairs.a] == titles[pairs.b]))
         wanted = (asked & population.chosen)[rows]
@@ -245,7 +265,7 @@ class _Search:
         merges = before.select("merge", "row").unique().sort("merge").with_row_index("pair")
         agreed_before = before.join(merges.select("merge", "pair"), on="merge").select("pair", "name")
         return _Equal(
-            agreed, wanted, ends, population.known[rows], described[ends],
+            agreed, wanted, ends, population.counted(rows), described[ends],
             agreed_before, merges["row"].to_numpy(), self._common,
         )  # fmt: skip
 

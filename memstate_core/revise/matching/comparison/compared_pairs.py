@@ -1,11 +1,13 @@
 """All that is known of pairs before a model weighs it: agreement, sources, signs, and what contradicts.
 
-The values of all fields of all pairs would take more memory than all else, so pairs are compared in blocks.
+The values of all fields of all pairs would take more memory than all else, so pairs are compared in blocks. What is
+derived from the texts of many topics for these comparisons goes with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +29,9 @@ from memstate_core.state.process.memory import return_freed
 
 PAIRS_AT_ONCE = 400_000
 """Pairs of which the values of all fields are in memory at a time: some 200 MiB."""
+MANY_PAIRS = 5_000_000
+"""Pairs beyond which what is derived from texts for comparisons is not kept: some 1.5 KiB for each topic. If it is
+needed again, it takes a fifth of the time of the comparisons."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,10 @@ class ComparedPairs:
     namesakes: Flags
     contradicts: Codes
 
+    def unranked(self) -> ComparedPairs:
+        """The same without rankings by agreement, which are needed only where more pairs follow."""
+        return replace(self, levels=replace(self.levels, rankings=np.empty((0, len(self.pairs)))))
+
 
 @dataclass(frozen=True)
 class Comparer:
@@ -70,9 +79,10 @@ class Comparer:
 
     def extended(self, known: ComparedPairs, more: Candidates) -> ComparedPairs:
         """Compares more pairs, and puts them after those that are known."""
-        plain = _by_titles(_compared(self.corpus, more)[0])
-        found = signs(self.corpus, more, plain.shared, self.formats, self.origins.relations(more))
-        pairs = joined(known.pairs, more)
+        corpus, pairs = _to_compare(self.corpus, known.pairs), joined(known.pairs, more)
+        plain = _by_titles(_compared(corpus, more)[0])
+        found = signs(corpus, more, plain.shared, self.formats, self.origins.relations(more))
+        del corpus
         return self.of(
             pairs,
             together([unranked(known.levels), plain]),
@@ -104,17 +114,38 @@ def compared_candidates(corpus: Corpus, pairs: Candidates, earlier: EarlierMerge
         pairs: the candidates.
         earlier: the merges in force.
     """
-    plain, clash = _compared(corpus, pairs)
+    return_freed_of(pairs)
+    texts = _to_compare(corpus, pairs)
+    plain, clash = _compared(texts, pairs)
     repeated = plain.same_title & (clash == 0)
-    origins = learn_origins(corpus, pairs, rankings(corpus, pairs, plain, clash), repeated, earlier.by_runs)
+    origins = learn_origins(texts, pairs, rankings(texts, pairs, plain, clash), repeated, earlier.by_runs)
     plain = _by_titles(plain)
     relations = origins.relations(pairs)
-    formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
+    formats = learn_formats(texts, pairs, plain.rankings[0], origins, relations)
+    found = signs(texts, pairs, plain.shared, formats, relations)
+    del texts
+    return_freed_of(pairs)
     comparer = Comparer(corpus, origins, formats, shared_values(corpus, origins), earlier.fields)
-    compared = comparer.of(pairs, plain, signs(corpus, pairs, plain.shared, formats, relations), relations)
-    if len(pairs) > PAIRS_AT_ONCE:
-        return_freed()  # the texts of so many topics are cut into many small pieces
+    compared = comparer.of(pairs, plain, found, relations)
+    return_freed_of(pairs)
     return comparer, compared
+
+
+def return_freed_of(pairs: Candidates) -> None:
+    """Returns freed memory to the system where there are so many pairs that it matters.
+
+    The texts of many topics are cut into many small pieces, and what is freed between them would stay with the process.
+    """
+    if len(pairs) > PAIRS_AT_ONCE:
+        return_freed()
+
+
+def _to_compare(corpus: Corpus, pairs: Candidates) -> Corpus:
+    """The corpus; for many pairs a copy, with which all goes that is derived for comparisons alone."""
+    if len(pairs) <= MANY_PAIRS:
+        return corpus
+    _ = corpus.title_units  # later steps need it, too
+    return copy(corpus)
 
 
 def _by_titles(plain: Compared) -> Compared:
@@ -133,4 +164,6 @@ def _compared(corpus: Corpus, pairs: Candidates) -> tuple[Compared, Floats]:
             shares.append(contradicted(corpus, values, part.contained))
             yield part
 
-    return together(parts()), np.concatenate(shares)
+    levels = together(parts())
+    return_freed_of(pairs)
+    return levels, np.concatenate(shares)

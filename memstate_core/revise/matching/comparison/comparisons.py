@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memstate_core.revise.matching.arrays import Floats, pair_products
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.texts.unit_overlap import Overlap, UnitIndex
+from memstate_core.revise.matching.texts.unit_overlap import Overlap
 
 Levels = NDArray[np.int8]
 Places = NDArray[np.int32]
@@ -87,7 +87,7 @@ class Compared:
         rankings: ways to rank pairs by agreement alone (rankings, pairs): by titles, and where there are several
             sources, by letters and by meaning.
         shared: nats of rarity that the titles share (pairs,).
-        surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
+        peers: how many topics the scope has (pairs,).
         same_title: whether the titles have the same words in the same order (pairs,).
         contained: whether nothing in one title stands in place of something in the other (pairs,).
     """
@@ -97,12 +97,17 @@ class Compared:
     stratum: Levels
     rankings: NDArray[np.float64]
     shared: Floats
-    surprise: NDArray[np.float64]
+    peers: Places
     same_title: NDArray[np.bool_]
     contained: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.stratum)
+
+    @property
+    def surprise(self) -> NDArray[np.float64]:
+        """Nats by which the shared units are rarer than chance among the scope's topics (pairs,)."""
+        return np.asarray(self.shared - np.log(np.maximum(self.peers, 1)))
 
     def of(self, name: str) -> Agreement:
         """What one of the comparisons gives."""
@@ -136,10 +141,11 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
     letters = pair_products(corpus.title_groups, corpus.title_groups, a, b)
     similarity, containment = _title_similarity(letters, overlap)
     meaning = pair_products(corpus.vectors, corpus.vectors, a, b)
-    surprise = overlap.shared - np.log(np.maximum(corpus.peers[a], 1))
+    peers = corpus.peers[a].astype(np.int32)
+    surprise = overlap.shared - np.log(np.maximum(peers, 1))
     levels = {
         "title": _level(similarity, TITLE_EDGES),
-        "numbers": _numbers(corpus.title_units, pairs),
+        "numbers": _numbers(corpus, pairs),
         "rarity": np.where(similarity >= NEAR_TITLE, _level(surprise, SURPRISE_EDGES), NOTHING),
         "meaning": _level(meaning, MEANING_EDGES),
         "summary": _summary(corpus, pairs),
@@ -154,7 +160,7 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
         stratum=_level(similarity, STRATA),
         rankings=np.stack([by_titles, *(others if corpus.several_sources else ())]).astype(np.float64),
         shared=overlap.shared,
-        surprise=surprise.astype(np.float64),
+        peers=peers,
         same_title=corpus.title_code[a] == corpus.title_code[b],
         contained=containment > CONTAINED,
     )
@@ -196,7 +202,7 @@ def together(parts: Iterable[Compared]) -> Compared:
     made: dict[str, list[Agreement]] = defaultdict(list)
     before = 0
     for part in parts:
-        for column in ("stratum", "rankings", "shared", "surprise", "same_title", "contained"):
+        for column in ("stratum", "rankings", "shared", "peers", "same_title", "contained"):
             flat[column].append(getattr(part, column))
         for name, each in zip(part.names, part.made, strict=True):
             made[name].append(Agreement(each.pair + np.int32(before), each.level))
@@ -223,14 +229,14 @@ def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.flo
     return (letters + jaccard + containment) / 3, containment
 
 
-def _numbers(titles: UnitIndex, pairs: Candidates) -> Levels:
+def _numbers(corpus: Corpus, pairs: Candidates) -> Levels:
     """Numbers, versions and codes of titles that both have some.
 
     0 none shared, 1 some shared and some in conflict, 2 few in conflict, 3 no conflict, 4 no conflict and the
     shared ones are rare, or one has a rare code to which the other adds letters, 5 both have a code that no third
     topic has.
     """
-    overlap = titles.overlap(pairs.a, pairs.b, numeric=True)
+    overlap, titles = corpus.title_units.overlap(pairs.a, pairs.b, numeric=True), corpus.title_differences
     shared, conflict = overlap.shared, overlap.conflict
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
     level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))

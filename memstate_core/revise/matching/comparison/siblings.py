@@ -27,7 +27,7 @@ from memstate_core.revise.matching.comparison.sources import SourceRelations
 from memstate_core.revise.matching.comparison.title_formats import TitleFormats
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.texts.marks import differently_marked
-from memstate_core.revise.matching.texts.unit_overlap import UnitIndex
+from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
 from memstate_core.revise.matching.texts.wording import differently_accented, negated, rearranged
 
 FAMILY = 3
@@ -98,7 +98,7 @@ def signs(
         formats: which fields sources write into their titles.
         relations: how the sources of the pairs relate.
     """
-    index, stated = corpus.title_units, formats.stated(corpus, pairs, relations)
+    index, stated = corpus.title_differences, formats.stated(corpus, pairs, relations)
     code, stem = index.share_code(pairs.a, pairs.b), index.share_stem(pairs.a, pairs.b)
     settled = _differ(corpus, pairs, stated) & ~(relations.competing & (code | stem))
     rest = np.flatnonzero(~settled)
@@ -120,9 +120,9 @@ def _differ(corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any]) -> Flags
     """Pairs of which each title has units that the other lacks, other than words that differ by one edit (pairs,).
 
     Those of which one title alone adds units that the other topic states nowhere are left out: they show what titles
-    add (`UnitIndex.systematic`).
+    add (`UnitDifferences.systematic`).
     """
-    index, a, b = corpus.title_units, pairs.a, pairs.b
+    index, a, b = corpus.title_differences, pairs.a, pairs.b
     found = both(index.differences(a, b, stated, same="misspelt"))
     found[found] = ~index.adds(a[found], b[found], corpus.beside_in_titles)
     return found
@@ -139,7 +139,7 @@ def _all_signs(
     corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any], competing: Flags
 ) -> tuple[dict[str, Flags], pl.DataFrame]:
     """All flags of pairs by their names in `Signs`, and the fields (arguments as for `_differing_titles`)."""
-    index, a, b = corpus.title_units, pairs.a, pairs.b
+    index, a, b = corpus.title_differences, pairs.a, pairs.b
     strict = index.differences(a, b, stated)
     numbers = index.differences(a, b, beside=corpus.single_values, numeric=True)
     same, equal = ~both(strict), (strict[0] <= 0) & (strict[1] <= 0)
@@ -199,7 +199,7 @@ def joined(one: Signs, other: Signs) -> Signs:
     return Signs(fields=fields, titles=one.titles, **both)
 
 
-def _differing_titles(index: UnitIndex, pairs: Candidates, stated: tuple[Any, Any], competing: Flags) -> Flags:
+def _differing_titles(index: UnitDifferences, pairs: Candidates, stated: tuple[Any, Any], competing: Flags) -> Flags:
     """Pairs of which each title has units that the other lacks, other than variants (`Signs.title`) (pairs,).
 
     Args:

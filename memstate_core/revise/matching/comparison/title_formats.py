@@ -65,7 +65,7 @@ class TitleFormats:
         some, row = np.unique(rows["pair"].to_numpy(), return_inverse=True)
         entries = np.ones(len(row), np.float32), (row, rows["value"].to_numpy())
         values = csr_matrix(entries, shape=(len(some), corpus.fields.height))
-        units = values @ corpus.title_units.misspelt(corpus.value_units[0])
+        units = values @ corpus.title_differences.misspelt(corpus.value_units[0])
         return _expanded(corpus.title_units.own[title[some]].multiply(units.sign()).tocsr(), some, len(title))
 
 

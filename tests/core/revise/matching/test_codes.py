@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
 from memstate_core.revise.matching.texts.unit_overlap import UnitIndex
 from tests.core.revise.matching.comparison.test_title_formats import contradicted, found_among, merged_share
 
@@ -27,7 +28,8 @@ APART = (
 
 def shared(one: str, other: str, *others: str) -> tuple[bool, bool]:
     """Whether two titles share a code, and whether one adds letters to the code of the other."""
-    index, a, b = UnitIndex([one, other, *others]), np.array([0]), np.array([1])
+    titles, a, b = [one, other, *others], np.array([0]), np.array([1])
+    index = UnitDifferences(UnitIndex(titles), titles)
     return bool(index.share_code(a, b)[0]), bool(index.share_stem(a, b)[0])
 
 

@@ -61,7 +61,8 @@ def found_in(of: Corpus, earlier: EarlierMerges | None = None, apart: NDArray[np
     every, nothing = np.ones(len(pairs), bool), np.zeros(len(pairs), bool)
     kept_apart = nothing if apart is None else apart
     before = earlier or EarlierMerges.none(len(of))
-    return coincidences(of, pairs, every & ~kept_apart, every, kept_apart, none_distinct(of), before)
+    origins = none_distinct(of)
+    return coincidences(of, pairs, every & ~kept_apart, every, kept_apart, origins, origins.relations(pairs), before)
 
 
 def chance_in(of: Corpus) -> Chance:

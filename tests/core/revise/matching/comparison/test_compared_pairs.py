@@ -57,6 +57,19 @@ def test_blocks_change_nothing(topics: list[dict[str, Any]], monkeypatch: pytest
     np.testing.assert_array_equal(in_blocks.groups, found.groups)
 
 
+def test_what_comparisons_alone_derive_from_many_texts_goes_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = corpus(STORES["memories"])
+    pairs, whole = every_pair(of), compared(corpus(STORES["memories"]), every_pair(of))
+    monkeypatch.setattr(compared_pairs, "MANY_PAIRS", 0)
+    comparer, found = compared_candidates(of, pairs, EarlierMerges.none(len(of)))
+    assert_same(found, whole)
+    kept = vars(of).keys()
+    assert "title_units" in kept
+    assert not kept & {"title_differences", "summary_texts", "field_texts", "remainder"}
+    comparer.extended(found, pairs.where(np.zeros(len(pairs), bool)))
+    assert "title_differences" not in vars(of)
+
+
 def test_pairs_that_are_compared_later_stand_after_the_others() -> None:
     of = corpus(STORES["memories"])
     every, cut = every_pair(of), 300

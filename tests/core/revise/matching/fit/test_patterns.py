@@ -28,7 +28,8 @@ def compared(pairs: list[tuple[int, dict[int, int]]]) -> Compared:
     return Compared(
         names=NAMES, made=tuple(Agreement.of_all(np.array(each, np.int8)) for each in levels),
         stratum=np.array([stratum for stratum, _ in pairs], np.int8), rankings=nothing[None, :],
-        shared=nothing.astype(np.float32), surprise=nothing, same_title=nothing > 0, contained=nothing > 0,
+        shared=nothing.astype(np.float32), peers=np.ones(len(nothing), np.int32),
+        same_title=nothing > 0, contained=nothing > 0,
     )  # fmt: skip
 
 
