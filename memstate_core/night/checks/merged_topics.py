@@ -21,20 +21,14 @@ class MergedTopics:
         members: the topics, those that survive among them (columns topic_id, into, weight: that of the decision,
             null for the survivor).
         keys: the keys that evidence gives each (columns into, topic_id, value).
-        stated: its title and its kind by the newest evidence (columns topic_id, name, value).
+        kinds: the kinds that the newest evidence gives each (columns into, topic_id, value).
     """
 
     earlier: pl.DataFrame
     before: Derived
     members: pl.DataFrame
     keys: pl.DataFrame
-    stated: pl.DataFrame
-
-    @property
-    def kinds(self) -> pl.DataFrame:
-        """The kinds of topics that have one (columns into, topic_id, value)."""
-        kinds = self.stated.filter(pl.col("name") == "topic_kind").drop_nulls("value")
-        return kinds.join(self.members, on="topic_id").select("into", "topic_id", "value")
+    kinds: pl.DataFrame
 
 
 def merged_topics(merged: pl.DataFrame, checked: CheckedState) -> MergedTopics:
@@ -53,9 +47,9 @@ def merged_topics(merged: pl.DataFrame, checked: CheckedState) -> MergedTopics:
     keys = homes.join(keyed, on="evidence_id").select("into", "topic_id", "value")
     own = {name: getattr(before, name).join(members, on="topic_id", how="semi") for name in ("homes", "segments")}
     stated = newest(statements(recorded.evidence, replace(before, **own)))
-    named = stated.filter((pl.col("part") == "topic") & pl.col("name").is_in(["title", "topic_kind"]))
-    named = named.select("topic_id", "name", value=pl.col("value_json").str.json_decode(pl.String))
-    return MergedTopics(earlier, before, members, keys, named)
+    kinds = stated.filter((pl.col("part") == "topic") & (pl.col("name") == "topic_kind")).join(members, on="topic_id")
+    kinds = kinds.select("into", "topic_id", value=pl.col("value_json").str.json_decode(pl.String))
+    return MergedTopics(earlier, before, members, keys, kinds)
 
 
 def _members(merged: pl.DataFrame, before: Derived) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import FrameMismatch
-from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.frames import conform, empty, project, symmetric_difference
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, PLACEMENTS
 from memstate_core.state.graph import REVIEW, open_graph
@@ -84,3 +84,11 @@ def test_the_graph_takes_no_row_that_lacks_a_column(tmp_path: Path) -> None:
         for write in (graph.insert, graph.sync):
             with pytest.raises(FrameMismatch, match="lacks topic_id"):
                 write(REVIEW, empty(REVIEW.schema).drop("topic_id"))
+
+
+def test_the_symmetric_difference_compares_the_columns_of_the_first_frame() -> None:
+    one = pl.DataFrame({"id": ["a", "b", "c", "d"], "cites": [["x"], None, ["y"], ["x", "y"]]})
+    other = pl.DataFrame({"cites": [["x"], None, ["z"]], "beside": [1, 2, 3], "id": ["a", "b", "c"]})
+    odd = symmetric_difference(one, other)
+    assert odd.sort("id", "cites").rows() == [("c", ["y"]), ("c", ["z"]), ("d", ["x", "y"])]
+    assert symmetric_difference(one, one).is_empty()
