@@ -32,11 +32,9 @@ def asked_probability(topics: MergedTopics, scopes: pl.DataFrame, policy: Policy
     groups = known.select("into").unique().with_columns(asked=pl.lit(policy.merge_probability, pl.Float64))
     for rule in reversed([rule for rule in policy.rules if rule.do == "merge"]):
         probability = rule.bands((policy.merge_probability, policy.review_probability))[0]
-        own = pl.lit(probability, pl.Float64)
-        surely, possibly = pl.col("_surely").fill_null(False), pl.col("_possibly").fill_null(False)
-        lower = pl.min_horizontal("asked", own)
-        asked = pl.when(surely).then(own).when(possibly).then(lower).otherwise("asked")
-        groups = groups.join(_applying(rule, known), on="into", how="left").select("into", asked=asked)
+        lower = pl.min_horizontal("asked", pl.lit(probability))
+        asked = pl.when("_surely").then(pl.lit(probability)).when("_possibly").then(lower).otherwise("asked")
+        groups = groups.join(_applying(rule, known), on="into").select("into", asked=asked)
     return groups
 
 

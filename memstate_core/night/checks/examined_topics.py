@@ -55,18 +55,16 @@ def _with_other_rows(checked: CheckedState, base: Published) -> list[pl.Series]:
 def _differing(one: pl.DataFrame, other: pl.DataFrame, owner: str) -> pl.Series:
     """The owners of the rows that only one of two tables has."""
     row = pl.struct(name for name in one.columns if name not in _AGEING).hash()
-    ends = [rows.select(pl.col(owner).alias("owner"), _row=row) for rows in (one, other.select(one.columns))]
-    odd = [a.join(b, on=["owner", "_row"], how="anti") for a, b in (ends, ends[::-1])]
-    return pl.concat(odd)["owner"].unique()
+    ends = (rows.select(pl.col(owner).alias("owner"), _row=row) for rows in (one, other.select(one.columns)))
+    return symmetric_difference(*ends)["owner"].unique()
 
 
 def _with_other_record(checked: CheckedState, base: Published) -> list[pl.Series]:
     """Topics whose evidence, segments or accesses are not those that the base was made of."""
     derived, recorded = checked.derived, checked.recorded
     homes = symmetric_difference(derived.homes.select(EVIDENCE_TOPIC.keys()), base.held.drop_nulls("topic_id"))
-    aliases = symmetric_difference(
-        base.aliases, derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias")))
-    )
+    known = derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias")))
+    aliases = symmetric_difference(base.aliases, known)
     segments = recorded.unseen.filter(pl.col("kind") == kinds.SEGMENT_PLACED)
     named = [homes["topic_id"], aliases["alias"], aliases["topic_id"], segments["topic_id"]]
     return [*named, recorded.fresh_accesses["topic_id"]]

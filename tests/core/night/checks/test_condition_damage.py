@@ -6,6 +6,7 @@ manifest and in the ledger's record of it, so that the condition itself has to d
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import polars as pl
@@ -239,6 +240,19 @@ def test_verify_names_the_condition_and_no_other(home: Home, condition: str, nam
     assert {name for name in found if name[0] == "C"} == {condition}
     assert found.keys() - {condition} <= {"L3", "in", "st", "ma"}
     assert found[condition]
+
+
+def test_what_is_not_compared_with_a_base_that_is_gone_is_said(home: Home) -> None:
+    shutil.rmtree(home.served.parent / "4")
+    checked = served_conditions(home.store, home.snapshot)
+    assert checked is not None
+    assert all(check.passed for check in checked.values())
+    said = {name[:2]: check.notes for name, check in checked.items() if check.notes}
+    assert said == {
+        "C2": ("current values not checked against the base: base no longer kept",),
+        "C3": ("changes that no decision names not checked against the base: base no longer kept",),
+        "C6": ("accessed topics not checked against the base: base no longer kept",),
+    }
 
 
 def test_the_order_is_checked_where_no_fitted_curve_may_decide_it() -> None:
