@@ -180,12 +180,12 @@ def coincidences(
     several = np.asarray(origins.member.sum(axis=1)).ravel() > 1
     clean, others = (OverSources(origins, clean=among) for among in (True, False))
     if search.within(clean) < MIN_WITHIN:
-        everywhere = np.ones(len(pairs), bool), np.ones(len(corpus), bool)
-        populations = [_Population(everywhere[0], different, relations.same, 1.0, everywhere[1])]
+        every = np.ones(len(pairs), bool)
+        populations = [_Population(every, different, relations.same, 1.0, np.ones(len(corpus), bool))]
     else:
-        each = relations.across_by_same
+        across = relations.across_by_same
         populations = [
-            _Population(competing, different, relations.same, each, several, clean),
+            _Population(competing, different, relations.same, across, several, clean),
             _Population(~competing, different, relations.same, 1.0, ~several),
         ]
     found = [search.of(asked, ~competing, each) for each in populations]

@@ -30,8 +30,8 @@ from memstate_core.state.process.memory import return_freed
 PAIRS_AT_ONCE = 400_000
 """Pairs of which the values of all fields are in memory at a time: some 200 MiB."""
 MANY_PAIRS = 5_000_000
-"""Pairs beyond which what is derived from texts for comparisons is not kept: some 1.5 KiB for each topic. If it is
-needed again, it takes a fifth of the time of the comparisons."""
+"""Pairs beyond which what is derived from texts for comparisons is not kept: some 1.5 KiB for each topic. It is made
+again where more pairs follow."""
 
 
 @dataclass(frozen=True)

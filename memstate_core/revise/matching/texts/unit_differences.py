@@ -40,10 +40,9 @@ class UnitDifferences:
         self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
         self._loose = self._exact.maximum(row_maximum(own, self._spellings).ceil())
         self._misspelt = self._exact.maximum(self.misspelt(own))
-        written = own.maximum(written)
-        codes = np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
-        self._codes = _of_two(written, codes)
-        self._stems = _of_two((written @ _stems(vocabulary, codes)).sign(), codes)
+        every, codes = own.maximum(written), np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+        self._codes = _of_two(every, codes)
+        self._stems = _of_two((every @ _stems(vocabulary, codes)).sign(), codes)
 
     def misspelt(self, texts: Any) -> Any:
         """Texts with the spelling variants of their units, and with words that differ by one edit.
@@ -67,8 +66,6 @@ class UnitDifferences:
         numeric: bool = False,
     ) -> tuple[Floats, Floats]:
         """How many units each title has that the other lacks, however common they are (two arrays, (pairs,)).
-
-        Words and codes written as one or as two are the same.
 
         Args:
             a: positions of titles.
