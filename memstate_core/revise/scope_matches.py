@@ -140,16 +140,18 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
 
     Never in the ignore band are namesakes that contradict each other, or agree in as much as chance gives, and pairs in
-    which nothing differs, or nothing but the wording of the title.
+    which nothing differs, or nothing but the wording of the title. For pairs with one title it counts how many pairs of
+    topics an answer is expected to join. Two groups are one question: the rest of their pairs is left out.
 
     Args:
         corpus: the topics.
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
     """
-    likely = (found.scored.probability >= review) | (found.expected >= review)
+    value = np.where(found.compared.same_title, found.expected * found.joins, found.expected)
+    likely = (found.scored.probability >= review) | (value >= review)
     asked = likely | _namesakes(corpus, found) | found.chance.doubtful | alike(found)
-    kept = np.flatnonzero(found.grouped | asked)
+    kept = _one_of_groups(found, np.flatnonzero(found.grouped | asked))
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
         "row": kept,
@@ -158,7 +160,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
-        "value": np.minimum(found.expected, found.sure)[kept],
+        "value": (np.minimum(found.expected, found.sure) * found.joins)[kept],
         "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
@@ -168,6 +170,19 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     swapped = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
     return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
+
+
+def _one_of_groups(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> np.typing.NDArray[np.int64]:
+    """Of some pairs those within groups, and of each two groups the pair that is likeliest the same (rows,).
+
+    Args:
+        found: the pairs and their groups.
+        kept: positions of pairs, ascending (rows,).
+    """
+    ends = np.sort(found.groups[np.stack([found.pairs.a[kept], found.pairs.b[kept]])], axis=0)
+    order = np.lexsort((-found.expected[kept], *ends))
+    first = np.diff(ends[:, order], axis=1, prepend=-1).any(axis=0) | (ends[0] == ends[1])[order]
+    return np.asarray(kept[np.sort(order[first])])
 
 
 def _namesakes(corpus: Corpus, found: Deduplicated) -> np.typing.NDArray[np.bool_]:

@@ -12,14 +12,16 @@ from memstate_core.revise.constraints import judged_different
 from memstate_core.state.fold.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
 
 DRIFT = 0.05
-"""A suggestion is recorded again when its probability has changed by more than this."""
+"""A suggestion is recorded again when its probability has changed by more than this, or its value by this share."""
 
 
 def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searched: pl.Series) -> pl.DataFrame:
     """Decisions (columns DECISION) that update the open suggestions of some scopes to the run's review band.
 
-    The value of a pair is its probability: how likely an answer merges two topics. Pairs that a contradiction or an
-    abstention keeps from a merge come first, since the model is sure of them and only an answer can merge them.
+    The value of a pair is how many pairs of topics an answer is expected to join: its probability by the answers so
+    far, at most that from which a run merges, times the number of topics on each side, merged ones among them. Pairs
+    that a contradiction or an abstention keeps from a merge come first, since the model is sure of them and only an
+    answer can merge them.
 
     Args:
         pairs: columns PAIRS.
@@ -36,11 +38,10 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
         .select("a", "b", "scope", was="probability", valued="value", was_kind="pair_kind")
     )
     known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")
-    drifted = [
-        (pl.col(now) - pl.col(then)).abs() > DRIFT for now, then in (("probability", "was"), ("value", "valued"))
-    ]
+    drifted = (pl.col("probability") - pl.col("was")).abs() > DRIFT
+    revalued = (pl.col("value") - pl.col("valued")).abs() > DRIFT * pl.max_horizontal("valued", pl.lit(1.0))
     other = pl.col("pair_kind").ne_missing(pl.col("was_kind"))
-    moved = pl.col("was").is_null() | other | drifted[0] | drifted[1].fill_null(False)
+    moved = pl.col("was").is_null() | other | drifted | revalued.fill_null(False)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
     return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
 

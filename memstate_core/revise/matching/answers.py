@@ -1,7 +1,8 @@
 """What people's answers about pairs say about other pairs: how likely they are the same, and whether a fit is wrong.
 
 The estimate is a logistic regression of the answers on the logit of the fitted probability and on what kind of pair it
-is, with a normal prior around the fitted probability itself (recalibration, as in Platt, 1999). It decides what is
+is, with a normal prior around the fitted probability itself (recalibration, as in Platt, 1999). Pairs with one title
+have a slope of their own: what differs in them may be what a store's copies differ in. The estimate decides what is
 asked, never what is merged. Pairs judged different that the fit would merge count against it: where answers refute the
 fit, a run abstains.
 """
@@ -26,8 +27,8 @@ RIGHT = 0.95
 """The share of matches among pairs that the fit would merge, which answers may refute."""
 IMPROBABLE = 0.05
 """The probability of as many answers `different`, if that share were right, below which they refute it."""
-BOUND = 8.0
-"""Logits beyond which pairs count as equally likely, and as equally unlikely."""
+BOUNDS = (-16.0, 8.0)
+"""Logits beyond which pairs count as equally unlikely, and as equally likely."""
 LEVEL_SPREAD, SLOPE_SPREAD, PART_SPREAD = 2.0, 0.4, 2.0
 """Standard deviations of the prior: of the level, of the slope on the logit, of what each part of a kind adds."""
 LEAST_SLOPE = 0.1
@@ -36,13 +37,16 @@ _ROUNDS, _STEP = 30, 2.0
 _PLACES = ("", "within", "across")
 _TITLE_NUMBER, _ABSTAINED = "title number", "abstained"
 _SIGNS = (*REASONS, _TITLE_NUMBER, _ABSTAINED)
-KINDS = tuple(f"{sign}/{place}" for sign in _SIGNS for place in _PLACES)
-"""What keeps a pair from a merge, if anything, and whether its topics come from one source or from two, where known."""
+_TITLES = ("", "/one title")
+KINDS = tuple(f"{sign}/{place}{title}" for sign in _SIGNS for place in _PLACES for title in _TITLES)
+"""What keeps a pair from a merge, if anything, whether its topics come from one source or from two, where known, and
+whether they have one title."""
 _PARTS = np.array(
     [
-        [sign == one for one in _SIGNS[1:]] + [place == one for one in _PLACES[1:]]
+        [*(sign == one for one in _SIGNS[1:]), *(place == one for one in _PLACES[1:]), title != ""]
         for sign in _SIGNS
         for place in _PLACES
+        for title in _TITLES
     ],
     np.float64,
 )
@@ -86,7 +90,7 @@ def kinds(compared: Compared, contradicts: Codes, held_back: Flags, first: Ints,
     sign = np.where(held_back, _SIGNS.index(_ABSTAINED), sign)
     known = (first[a] != NONE) & (first[b] != NONE)
     place = np.where(known, np.where(first[a] == first[b], 1, 2), 0)
-    return np.asarray(sign * len(_PLACES) + place, np.int8)
+    return np.asarray((sign * len(_PLACES) + place) * len(_TITLES) + compared.same_title, np.int8)
 
 
 def estimated(probability: Reals, kind: Codes, answers: Answers) -> Reals:
@@ -107,7 +111,8 @@ def _coefficients(x: Reals, said: Reals) -> Reals:
     """The coefficients with the highest posterior density, by Newton's method with bounded steps (columns of x,)."""
     mean = np.zeros(x.shape[1])
     mean[1] = 1.0
-    spread = np.concatenate([[LEVEL_SPREAD, SLOPE_SPREAD], np.full(x.shape[1] - 2, PART_SPREAD)])
+    slopes, parts = [SLOPE_SPREAD] * 2, [PART_SPREAD] * (x.shape[1] - 3)
+    spread = np.array([LEVEL_SPREAD, *slopes, *parts])
     found = mean.copy()
     for _ in range(_ROUNDS):
         expected = _logistic(x @ found)
@@ -116,6 +121,7 @@ def _coefficients(x: Reals, said: Reals) -> Reals:
         step = np.linalg.solve(curvature, slope)
         found = found + step * min(1.0, _STEP / max(np.abs(step).max(), 1e-12))
     found[1] = max(found[1], LEAST_SLOPE)
+    found[2] = max(found[2], LEAST_SLOPE - found[1])
     return found
 
 
@@ -136,10 +142,12 @@ def refuted(answers: Answers, wrong: int, sure: float) -> bool:
 
 
 def _design(probability: Reals, kind: Ints | Codes) -> Reals:
-    """Ones, the logit, and the parts of the kind (pairs, 2 + parts)."""
+    """Ones, the logit, the same for pairs with one title alone, and the parts of the kind (pairs, 3 + parts)."""
     inside = np.clip(probability, 1e-9, 1 - 1e-9)
-    logit = np.clip(np.log(inside) - np.log1p(-inside), -BOUND, BOUND)
-    return np.column_stack([np.ones(len(logit)), logit, _PARTS[kind]])
+    logit = np.clip(np.log(inside) - np.log1p(-inside), *BOUNDS)
+    parts = _PARTS[kind]
+    one_title = parts[:, -1]
+    return np.column_stack([np.ones(len(logit)), logit, logit * one_title, parts])
 
 
 def _logistic(logit: Reals) -> Reals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.matching.answers import KINDS, Answers
 from memstate_core.revise.scope_matches import ScopeMatches
@@ -68,6 +70,36 @@ def test_pairs_that_answers_make_likely_are_asked_about() -> None:
     assert asked[1].height == 3
     assert (asked[1]["probability"] < 0.2).all()
     assert asked[1]["value"].is_between(0.2, 0.9).all()
+
+
+def review(expected: float, joins: float, *groups: int) -> list[float]:
+    """The values of the pairs that are suggested, of topics with one title and another rent each.
+
+    Args:
+        expected: the probability of the answer `same` for each pair.
+        joins: how many pairs of topics each joins.
+        groups: the group of each topic.
+    """
+    topics = [{"title": "Lease of the mill", "fields": {"rent": 100 * rent}} for rent in range(len(groups))]
+    every = dedupe(topics)
+    some, nothing = np.full(len(every.pairs), expected), np.zeros(len(every.pairs))
+    scored = replace(every.scored, probability=nothing)
+    found = replace(
+        every, groups=np.array(groups), expected=some, joins=np.full(len(every.pairs), joins), scored=scored
+    )
+    pairs = ScopeMatches("user:aya", corpus(topics), found, nothing + 0.9, nothing + 0.2).pairs
+    return pairs.filter(pl.col("band") == REVIEW_BAND)["value"].to_list()
+
+
+def test_two_groups_are_one_question() -> None:
+    assert review(0.5, 6.0, 0, 0, 0, 1, 1) == [3.0]
+    assert review(0.5, 1.0, 0, 1, 2, 3, 4) == [0.5] * 10
+
+
+def test_pairs_with_one_title_are_asked_about_by_how_many_pairs_of_topics_they_join() -> None:
+    """More topics have it than those of which all pairs are asked about."""
+    assert review(0.01, 1.0, 0, 1, 2, 3) == []
+    assert review(0.01, 40.0, 0, 1, 2, 3) == [0.4] * 6
 
 
 @pytest.mark.slow

@@ -71,6 +71,11 @@ def test_a_suggestion_is_renewed_when_answers_about_others_have_moved_its_value(
     assert nights(*valued) == [SUGGESTED, [], SUGGESTED]
 
 
+def test_a_value_of_many_pairs_moves_by_its_share() -> None:
+    valued = [OPEN.with_columns(value=pl.lit(value)) for value in (40.0, 40.0 + 39 * DRIFT, 40.0 + 41 * DRIFT)]
+    assert nights(*valued) == [SUGGESTED, [], SUGGESTED]
+
+
 def test_a_suggestion_is_renewed_when_another_sign_contradicts() -> None:
     assert nights(OPEN, OPEN.with_columns(pair_kind=pl.lit("field/"))) == [SUGGESTED, SUGGESTED]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.answers import KINDS, Answers, estimated, refuted
 from memstate_core.revise.matching.deduplication import Deduplicated
+from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from tests.core.revise.matching.corpora import dedupe
 from tests.core.revise.matching.families import LANGUAGES, crowd, family, store
 from tests.core.revise.test_verdicts import judged, ledger
 
 FIELD, ACROSS = KINDS.index("field/within"), KINDS.index("field/across")
-FREE = KINDS.index("/")
+FREE, TITLED = KINDS.index("/"), KINDS.index("field/within/one title")
 LIKELY = 0.95
 
 answer_lists = st.lists(st.tuples(st.floats(0.01, 0.999), st.sampled_from(range(len(KINDS))), st.booleans()))
@@ -53,6 +55,12 @@ def test_answers_about_one_kind_say_most_about_that_kind() -> None:
 def test_answers_the_same_raise_unlikely_pairs_of_their_kind() -> None:
     said = answers(*[(0.3, FIELD, True)] * 8)
     assert estimate(0.1, FIELD, said) > 0.3
+
+
+def test_answers_about_unlikely_pairs_with_one_title_say_little_about_other_unlikely_pairs() -> None:
+    said = answers(*[(0.01, TITLED, True)] * 12)
+    assert estimate(0.0001, TITLED, said) > 0.2
+    assert estimate(0.0001, FIELD, said) < 0.1
 
 
 def test_a_single_answer_says_little_against_many() -> None:
@@ -114,6 +122,18 @@ def different(found: Deduplicated, rows: NDArray[np.int64]) -> Constraints:
     return constraints(ledger(*verdicts), empty(EVIDENCE_TOPIC))
 
 
+# What they join
+
+
+def test_an_answer_joins_all_topics_of_two_groups_and_those_merged_before() -> None:
+    topics = longer_titles(40)
+    held = replace(EarlierMerges.none(len(topics)), absorbed=np.full(len(topics), 2))
+    for earlier, size in ((None, 2), (held, 6)):
+        found = dedupe(topics, earlier=earlier)
+        assert found.grouped.sum() == 40
+        assert (found.joins[~found.grouped] == size**2).all()
+
+
 # Merges
 
 
@@ -137,5 +157,5 @@ def test_kinds_know_numbers_in_titles_and_sources() -> None:
     kinds = {(a, b): KINDS[kind] for a, b, kind in zip(found.pairs.a, found.pairs.b, found.kinds, strict=True)}
     assert kinds[0, 1] == "title number/within"
     assert kinds[0, 2] == "title/within"
-    assert kinds[0, 3] == "/across"
-    assert kinds[0, 4] == "/"
+    assert kinds[0, 3] == "/across/one title"
+    assert kinds[0, 4] == "//one title"
