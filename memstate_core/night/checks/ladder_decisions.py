@@ -9,6 +9,7 @@ import polars as pl
 
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
+from memstate_core.night.checks.eviction_curves import unexplained
 from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
 from memstate_core.state.fold import decisions as kinds
 
@@ -116,17 +117,18 @@ def _bound(
             "scope",
             "the bound took topics that leave after others",
         ),
-        violating(_stronger(marked, bound, stays, checked), "scope", "the bound took topics with more salience"),
+        violating(_stronger(marked, bound, stays, checked), "scope", "the bound took topics that others leave before"),
     ]
 
 
 def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState) -> pl.DataFrame:
-    """Scopes in which the bound took a topic and left one of the same tier with less salience (column scope).
+    """Scopes in which the bound took a topic and left one of the same tier that would leave before it (column scope).
 
-    Scopes whose order may follow a curve fitted to accesses are left out.
+    The one with less salience leaves before; in scopes whose order may follow a curve fitted to accesses, that which
+    the curve ranks lower.
     """
     if not marked.select(bound.any()).item():
-        return marked.clear()
+        return marked.select("scope").clear()
     tiers = marked.group_by("scope", "_tier").agg(
         _most=pl.col("salience").filter(bound).max(), _least=pl.col("salience").filter(stays).min()
     )
@@ -134,7 +136,9 @@ def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: Che
     asked = checked.recorded.accesses.filter(~pl.col("failed"))
     named = asked.select(checked.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
     fitted = named.group_by("scope").len().filter(pl.col("len") >= FITTED_FROM)
-    return wrong.join(fitted, on="scope", how="anti")
+    curved = marked.join(wrong, on="scope", how="semi").join(fitted, on="scope", how="semi")
+    plain = wrong.join(fitted, on="scope", how="anti").select("scope")
+    return pl.concat([plain, unexplained(curved, bound, stays, checked)])
 
 
 def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
