@@ -40,6 +40,9 @@ HELD_BACK = (
 """Why likely pairs are not merged, by code of `contradictions.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"
 BY_CHANCE = "abstained: different topics with one title agree in as much by chance"
+FEW_PAIRS = 8
+"""Pairs of topics up to which it makes no difference to the order of questions how many an answer joins. In small
+groups one wrong topic makes much of what an answer joins wrong: asked about first, they cost precision."""
 COUNTS = (
     "topics", "candidates", "merge_band", "review_band", "abstained", "by_chance", "contradicted", "kept_apart",
     "sources_distinct",
@@ -160,7 +163,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
-        "value": (np.minimum(found.expected, found.sure) * found.joins)[kept],
+        "value": (np.minimum(found.expected, found.sure) * np.maximum(found.joins / FEW_PAIRS, 1.0))[kept],
         "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip

@@ -18,10 +18,9 @@ DRIFT = 0.05
 def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searched: pl.Series) -> pl.DataFrame:
     """Decisions (columns DECISION) that update the open suggestions of some scopes to the run's review band.
 
-    The value of a pair is how many pairs of topics an answer is expected to join: its probability by the answers so
-    far, at most that from which a run merges, times the number of topics on each side, merged ones among them. Pairs
-    that a contradiction or an abstention keeps from a merge come first, since the model is sure of them and only an
-    answer can merge them.
+    The value of a pair is its probability by the answers so far, at most that from which a run merges, times how many
+    pairs of topics an answer joins, in units of FEW_PAIRS, where these are more. Pairs that a contradiction or an
+    abstention keeps from a merge come first, since the model is sure of them and only an answer can merge them.
 
     Args:
         pairs: columns PAIRS.

@@ -180,8 +180,8 @@ def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
     A verdict `skip` leaves a pair waiting.
 
     Returns:
-        Columns a, b (a < b), scope, probability, weight, value (how many pairs of topics the answer `same` is expected
-        to join), pair_kind, features.
+        Columns a, b (a < b), scope, probability, weight, value (what an answer is worth, by which pairs are ordered),
+        pair_kind, features.
     """
     rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
     if rows.is_empty():

@@ -13,7 +13,7 @@ import pytest
 from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.matching.answers import KINDS, Answers
-from memstate_core.revise.scope_matches import ScopeMatches
+from memstate_core.revise.scope_matches import FEW_PAIRS, ScopeMatches
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.fold.decisions import suggestions
 from tests.core.revise.matching.corpora import corpus, dedupe
@@ -92,14 +92,19 @@ def review(expected: float, joins: float, *groups: int) -> list[float]:
 
 
 def test_two_groups_are_one_question() -> None:
-    assert review(0.5, 6.0, 0, 0, 0, 1, 1) == [3.0]
+    assert review(0.5, 6.0, 0, 0, 0, 1, 1) == [0.5]
     assert review(0.5, 1.0, 0, 1, 2, 3, 4) == [0.5] * 10
+
+
+@pytest.mark.parametrize(("joins", "value"), [(FEW_PAIRS, 0.5), (3 * FEW_PAIRS, 1.5)])
+def test_an_answer_that_joins_many_pairs_is_worth_more(joins: float, value: float) -> None:
+    assert review(0.5, joins, 0, 1) == [value]
 
 
 def test_pairs_with_one_title_are_asked_about_by_how_many_pairs_of_topics_they_join() -> None:
     """More topics have it than those of which all pairs are asked about."""
     assert review(0.01, 1.0, 0, 1, 2, 3) == []
-    assert review(0.01, 40.0, 0, 1, 2, 3) == [0.4] * 6
+    assert review(0.01, 40.0, 0, 1, 2, 3) == [0.05] * 6
 
 
 @pytest.mark.slow
