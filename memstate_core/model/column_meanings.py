@@ -191,7 +191,7 @@ PAIRS: Meanings = {
     "scope": "their scope",
     "probability": "that both are the same",
     "weight": "the logit before matches compete",
-    "value": "how likely `same` is by the answers so far, times an eighth of the pairs of topics that it joins, from 8 on",
+    "value": "how likely `same` is by the answers so far, times an eighth of the pairs of topics it joins, from 8 on",
     "pair_kind": "the sign that contradicts, if any, and whether the sources are the same (`within`) or not (`across`)",
     "band": "`merge` or `review`",
     "features": "each comparison with the level of agreement and its part of the logit",
