@@ -15,6 +15,7 @@ from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.matching.answers import KINDS
+from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.candidates.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.comparison.field_names import with_common_names
 from memstate_core.revise.matching.comparison.siblings import FAMILY
@@ -154,7 +155,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     value = np.where(found.compared.same_title, found.expected * found.joins, found.expected)
     likely = (found.scored.probability >= review) | (value >= review)
     asked = likely | _namesakes(corpus, found) | found.chance.doubtful | alike(found)
-    kept = _one_of_groups(found, np.flatnonzero(found.grouped | asked))
+    kept = _one_of_groups(corpus, found, np.flatnonzero(found.grouped | asked))
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
         "row": kept,
@@ -175,17 +176,32 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
 
 
-def _one_of_groups(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> np.typing.NDArray[np.int64]:
-    """Of some pairs those within groups, and of each two groups the pair that is likeliest the same (rows,).
+def _one_of_groups(
+    corpus: Corpus, found: Deduplicated, kept: np.typing.NDArray[np.int64]
+) -> np.typing.NDArray[np.int64]:
+    """Of some pairs those within groups, and one of each two groups: of survivors, else the likeliest (rows,).
+
+    A pair with a topic that is merged away this night cannot be asked about.
 
     Args:
+        corpus: the topics.
         found: the pairs and their groups.
         kept: positions of pairs, ascending (rows,).
     """
-    ends = np.sort(found.groups[np.stack([found.pairs.a[kept], found.pairs.b[kept]])], axis=0)
-    order = np.lexsort((-found.expected[kept], *ends))
+    places = np.stack([found.pairs.a[kept], found.pairs.b[kept]])
+    ends = np.sort(found.groups[places], axis=0)
+    merged_away = ~_survives(corpus, found.groups)[places].all(axis=0)
+    order = np.lexsort((-found.expected[kept], merged_away, *ends))
     first = np.diff(ends[:, order], axis=1, prepend=-1).any(axis=0) | (ends[0] == ends[1])[order]
     return np.asarray(kept[np.sort(order[first])])
+
+
+def _survives(corpus: Corpus, groups: Ints) -> np.typing.NDArray[np.bool_]:
+    """Which topics their groups are merged into: the oldest, as in `merge.decide` (topics,)."""
+    rows = corpus.topics.select("created_at", "id", group=pl.Series(groups)).with_row_index("row")
+    survives = np.zeros(len(groups), bool)
+    survives[rows.sort("created_at", "id").unique("group", keep="first", maintain_order=True)["row"]] = True
+    return survives
 
 
 def _namesakes(corpus: Corpus, found: Deduplicated) -> np.typing.NDArray[np.bool_]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +75,8 @@ def test_pairs_that_answers_make_likely_are_asked_about() -> None:
     assert asked[1]["value"].is_between(0.2, 0.9).all()
 
 
-def review(expected: float, joins: float, *groups: int) -> list[float]:
-    """The values of the pairs that are suggested, of topics with one title and another rent each.
+def suggested_pairs(expected: Sequence[float], joins: float, *groups: int) -> pl.DataFrame:
+    """The pairs that are suggested, of topics with one title and another rent each.
 
     Args:
         expected: the probability of the answer `same` for each pair.
@@ -82,18 +85,29 @@ def review(expected: float, joins: float, *groups: int) -> list[float]:
     """
     topics = [{"title": "Lease of the mill", "fields": {"rent": 100 * rent}} for rent in range(len(groups))]
     every = dedupe(topics)
-    some, nothing = np.full(len(every.pairs), expected), np.zeros(len(every.pairs))
+    assert list(zip(every.pairs.a, every.pairs.b, strict=True)) == list(combinations(range(len(groups)), 2))
+    nothing = np.zeros(len(every.pairs))
     scored = replace(every.scored, probability=nothing)
-    found = replace(
-        every, groups=np.array(groups), expected=some, joins=np.full(len(every.pairs), joins), scored=scored
-    )
+    found = replace(every, groups=np.array(groups), expected=np.array(expected), joins=nothing + joins, scored=scored)
     pairs = ScopeMatches("user:aya", corpus(topics), found, nothing + 0.9, nothing + 0.2).pairs
-    return pairs.filter(pl.col("band") == REVIEW_BAND)["value"].to_list()
+    return pairs.filter(pl.col("band") == REVIEW_BAND)
+
+
+def review(expected: float, joins: float, *groups: int) -> list[float]:
+    """The values of the pairs that are suggested, all of which are as likely the same."""
+    return suggested_pairs([expected] * comb(len(groups), 2), joins, *groups)["value"].to_list()
 
 
 def test_two_groups_are_one_question() -> None:
     assert review(0.5, 6.0, 0, 0, 0, 1, 1) == [0.5]
     assert review(0.5, 1.0, 0, 1, 2, 3, 4) == [0.5] * 10
+
+
+def test_what_is_asked_of_two_groups_are_the_topics_that_they_are_merged_into() -> None:
+    """The likeliest pair is one of topics that are merged away, about which nobody can be asked any more."""
+    likely = [0.9 if pair == (2, 4) else 0.5 for pair in combinations(range(5), 2)]
+    asked = suggested_pairs(likely, 6.0, 0, 0, 0, 1, 1)
+    assert asked.select("a", "b", "value").rows() == [("t00000", "t00003", 0.5)]
 
 
 @pytest.mark.parametrize(("joins", "value"), [(FEW_PAIRS, 0.5), (3 * FEW_PAIRS, 1.5)])
