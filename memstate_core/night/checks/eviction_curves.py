@@ -24,24 +24,27 @@ _AGREES = 1e-6
 _DAYS = 86_400_000_000
 
 
-def unexplained(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState) -> pl.DataFrame:
+def unexplained(
+    marked: pl.DataFrame, accessed: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState
+) -> pl.DataFrame:
     """Scopes whose order over the bound no curve gives (column scope).
 
     Args:
         marked: active topics of the scopes in question (columns topic_id, scope, _tier).
+        accessed: accesses that did not fail (columns topic_id, at).
         bound: those that the bound took.
         stays: those that stay and could have left.
         checked: the state.
     """
-    rows = _events(checked).join(marked.select("topic_id"), on="topic_id", how="semi").sort("topic_id", "at")
+    events = pl.concat([checked.derived.homes.select("topic_id", "at"), accessed])
+    rows = events.join(marked.select("topic_id"), on="topic_id", how="semi").sort("topic_id", "at")
     wrong = marked.select("scope").unique()
     for half_life, growth in product(HALF_LIVES, GROWTHS):
         if wrong.is_empty():
             break
+        ranks = retained(rows, half_life, growth, checked.recorded.now)
         own = marked.join(wrong, on="scope", how="semi")
-        wrong = _disordered(
-            own.join(retained(rows, half_life, growth, checked.recorded.now), on="topic_id"), bound, stays
-        )
+        wrong = _disordered(own.join(ranks, on="topic_id"), bound, stays)
     return wrong
 
 
@@ -65,13 +68,6 @@ def retained(events: pl.DataFrame, half_life: float, growth: float, now: datetim
     last = rows.group_by(of).agg(pl.col("_left").sum(), pl.col("at", "_life").last())
     idle = (pl.lit(now) - pl.col("at")).dt.total_microseconds() / _DAYS
     return last.select(of, retained=pl.col("_left").log(2) - idle / pl.col("_life"))
-
-
-def _events(checked: CheckedState) -> pl.DataFrame:
-    """When topics were stated and accessed (columns topic_id, at)."""
-    asked = checked.recorded.accesses.filter(~pl.col("failed"))
-    accessed = asked.select(checked.derived.answering(pl.col("topic_id")), "at")
-    return pl.concat([checked.derived.homes.select("topic_id", "at"), accessed])
 
 
 def _disordered(ranked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr) -> pl.DataFrame:

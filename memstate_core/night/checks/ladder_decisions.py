@@ -122,10 +122,10 @@ def _bound(
 
 
 def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: CheckedState) -> pl.DataFrame:
-    """Scopes in which the bound took a topic and left one of the same tier that would leave before it (column scope).
+    """Scopes in which the bound took a topic and left one of the same tier that leaves before it (column scope).
 
-    The one with less salience leaves before; in scopes whose order may follow a curve fitted to accesses, that which
-    the curve ranks lower.
+    Topics leave by ascending salience; in scopes whose order may follow a curve fitted to accesses, by ascending rank
+    of such a curve.
     """
     if not marked.select(bound.any()).item():
         return marked.select("scope").clear()
@@ -134,11 +134,11 @@ def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, checked: Che
     )
     wrong = tiers.filter(pl.col("_most") > pl.col("_least") + AGREES)
     asked = checked.recorded.accesses.filter(~pl.col("failed"))
-    named = asked.select(checked.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
-    fitted = named.group_by("scope").len().filter(pl.col("len") >= FITTED_FROM)
+    accessed = asked.select(checked.derived.answering(pl.col("topic_id")), "at")
+    fitted = accessed.join(marked, on="topic_id").group_by("scope").len().filter(pl.col("len") >= FITTED_FROM)
     curved = marked.join(wrong, on="scope", how="semi").join(fitted, on="scope", how="semi")
     plain = wrong.join(fitted, on="scope", how="anti").select("scope")
-    return pl.concat([plain, unexplained(curved, bound, stays, checked)])
+    return pl.concat([plain, unexplained(curved, accessed, bound, stays, checked)])
 
 
 def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
