@@ -127,7 +127,7 @@ class Policy(Section):
     merge_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.9
     """Probability from which two topics are merged automatically. It bounds the share of false merges."""
     review_probability: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Probability from which a pair of topics that is not merged is suggested for review, the likeliest first."""
+    """Probability from which a pair of topics that is not merged is suggested for review."""
     review_max_pairs: Annotated[int, Field(ge=0)] = 1000
     """Number of suggestions that a scope keeps open at a time; the likeliest pairs come first."""
     conflict_rule: Literal["newest", "confidence"] = "newest"

@@ -152,8 +152,9 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
     """
-    value = np.where(found.compared.same_title, found.expected * found.joins, found.expected)
-    likely = (found.scored.probability >= review) | (value >= review)
+    likely = (found.scored.probability >= review) | (found.expected >= review)
+    titled = np.flatnonzero(found.compared.same_title & ~likely)
+    likely[titled] = found.expected[titled] * found.joins(titled) >= review[titled]
     asked = likely | _namesakes(corpus, found) | found.chance.doubtful | alike(found)
     kept = _one_of_groups(corpus, found, np.flatnonzero(found.grouped | asked))
     ids = corpus.topics["id"]
@@ -164,7 +165,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
-        "value": (np.minimum(found.expected, found.sure) * np.maximum(found.joins / FEW_PAIRS, 1.0))[kept],
+        "value": np.minimum(found.expected, found.sure)[kept] * np.maximum(found.joins(kept) / FEW_PAIRS, 1.0),
         "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip

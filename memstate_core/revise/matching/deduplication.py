@@ -56,7 +56,7 @@ class Deduplicated:
         reworded: pairs whose titles differ, but not in what they say besides (`Signs.reworded`) (pairs,).
         expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
         field_names: the names under which fields were compared, by the other names that sources have for them.
-        joins: how many pairs of topics become one if a pair does, those merged into its groups among them (pairs,).
+        sizes: how many topics the group of each topic has, those merged into them before among them (topics,).
     """
 
     pairs: Candidates
@@ -75,12 +75,16 @@ class Deduplicated:
     reworded: NDArray[np.bool_]
     expected: NDArray[np.float64]
     field_names: Mapping[str, str]
-    joins: NDArray[np.float64]
+    sizes: NDArray[np.float64]
 
     @property
     def grouped(self) -> NDArray[np.bool_]:
         """Pairs whose topics are in one group (pairs,)."""
         return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
+
+    def joins(self, rows: Ints) -> NDArray[np.float64]:
+        """How many pairs of topics become one if some pairs of two groups do (rows,)."""
+        return np.asarray(self.sizes[self.pairs.a[rows]] * self.sizes[self.pairs.b[rows]])
 
     @property
     def doubt(self) -> NDArray[np.float64]:
@@ -153,20 +157,8 @@ def deduplicate(
     return Deduplicated(
         pairs, seen.levels, scored, same, chance, apart, contradicts,
         decision, groups, model, origins, sure, kind, seen.signs.reworded, expected, names,
-        _joins(pairs, groups, merged.absorbed),
+        np.asarray(np.bincount(groups, 1.0 + merged.absorbed)[groups], np.float64),
     )  # fmt: skip
-
-
-def _joins(pairs: Candidates, groups: Ints, absorbed: Ints) -> NDArray[np.float64]:
-    """How many pairs of topics become one if a pair of two groups does (pairs,).
-
-    Args:
-        pairs: the pairs.
-        groups: the number of each topic's group (topics,).
-        absorbed: how many topics were merged into each before (topics,).
-    """
-    size = np.bincount(groups, 1.0 + absorbed)[groups]
-    return np.asarray(size[pairs.a] * size[pairs.b])
 
 
 def _groups(
