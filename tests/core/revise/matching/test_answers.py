@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from dataclasses import replace
 from typing import Any
@@ -137,11 +138,17 @@ def test_an_answer_joins_all_topics_of_two_groups_and_those_merged_before() -> N
 # Merges
 
 
+@functools.cache
+def unanswered() -> tuple[list[dict[str, Any]], Deduplicated]:
+    """A store, and its duplicates without answers."""
+    topics = store([*family("number", 0, 12), *crowd(20)], "typo").topics
+    return topics, dedupe(topics)
+
+
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_answers_order_questions_and_merge_nothing(kind: int) -> None:
-    topics = store([*family("number", 0, 12), *crowd(20)], "typo").topics
-    said = answers(*[(0.05, kind, True)] * 60)
-    without, found = dedupe(topics), dedupe(topics, answers=said)
+    topics, without = unanswered()
+    found = dedupe(topics, answers=answers(*[(0.05, kind, True)] * 60))
     assert np.array_equal(found.groups, without.groups)
     assert np.array_equal(found.scored.probability, without.scored.probability)
     assert (found.expected > without.expected).any()
