@@ -26,7 +26,7 @@ from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABL
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.partitions import PARTITION_TAG
 from tests import warm
-from tests.core.storage.s3 import empty_bucket, s3_server
+from tests.core.storage.s3 import Faults, empty_bucket, fault_proxy, s3_server
 from tests.pipeline import engines as servers
 from tests.pipeline.conftest import clean_environment, run_memstate
 from tests.pipeline.engines import Database, Network
@@ -67,6 +67,17 @@ def environment(given: Mapping[str, str]) -> Iterator[None]:
         for name, value in given.items():
             patch.setenv(name, value)
         yield
+
+
+@contextmanager
+def storing_late() -> Iterator[tuple[dict[str, str], Faults]]:
+    """Variables of a machine whose nights send their first content and wait, with the lease of the store.
+
+    So they can be killed in time on a busy machine. They go on once there are no faults.
+    """
+    with fault_proxy(os.environ["AWS_ENDPOINT_URL"]) as (endpoint, faults):
+        faults.methods, faults.matching, faults.seconds = ("PUT",), "/objects/", 25.0
+        yield {"AWS_ENDPOINT_URL": endpoint}, faults
 
 
 def drop(home: Path, name: str) -> Path:

@@ -53,6 +53,7 @@ from tests.pipeline.engine_machines import (
     published,
     shared,
     statuses,
+    storing_late,
     worker_of,
 )
 from tests.pipeline.engines import PASSWORD, networks_possible, wait_until
@@ -102,14 +103,16 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
     url = "s3://bucket/nights"
     given = {**shared[1], "MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2"}
     desk = desk_of(tmp_path, given)
-    workers = [worker_of(tmp_path, given, name) for name in ("aya", "ben")]
     assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
     with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        late, faults = running.enter_context(storing_late())
+        workers = [worker_of(tmp_path, given | late, name) for name in ("aya", "ben")]
         for each in (*workers, desk):
             running.enter_context(each.running())
         wait_until(lambda: "Dagster run" in lease_holder(storage(url, STORE)))
         (victim,) = [each for each in workers if each.writes]
         victim.kill()
+        faults.none()
         died = wait_until(lambda: left_by_the_dead(Home(victim.home).lock))
         seen: Seen = {}
         start = datetime.now(UTC)

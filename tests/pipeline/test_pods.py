@@ -37,6 +37,7 @@ from tests.pipeline.engine_machines import (
     published,
     shared,
     statuses,
+    storing_late,
 )
 from tests.pipeline.engines import required, wait_until
 from tests.pipeline.kubernetes_api import NAMESPACE, Cluster, cluster
@@ -106,7 +107,8 @@ def test_pods_make_queued_nights_and_one_of_them_dies(shared: Shared, tmp_path: 
     with ExitStack() as running:
         api = running.enter_context(cluster())
         reaching(api, desk.home)
-        pods = Pods(api, desk.home, given)
+        late, faults = running.enter_context(storing_late())
+        pods = Pods(api, desk.home, given | late)
         running.callback(pods.end)
         api.started = pods.start
         running.enter_context(environment(desk.given))
@@ -115,6 +117,7 @@ def test_pods_make_queued_nights_and_one_of_them_dies(shared: Shared, tmp_path: 
         wait_until(lambda: "Dagster run" in lease_holder(storage(URL, STORE)))
         (first,) = pods.processes.values()
         os.kill(first.pid, signal.SIGKILL)
+        faults.none()
         wait_until(lambda: len(pods.processes) == 2)
         assert lease_holder(storage(URL, STORE)), "the lease of the pod that died holds still"
         wait_until(lambda: published(instance))
