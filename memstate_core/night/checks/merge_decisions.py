@@ -3,7 +3,7 @@
 A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
 such pair. A topic stays in a group only if the mean is at least one half, and a group needs a pair that reaches
 `merge_probability`, or the probability of the merge rule that applies. What else a merge of a run needs is checked by
-`kept_apart` and `merge_figures`.
+`kept_apart`, `merge_figures` and `merged_levels`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from memstate_core.night.checks.checked_state import CheckedState
 from memstate_core.night.checks.derived import followed, in_force, merges_in_force
 from memstate_core.night.checks.kept_apart import kept_apart
 from memstate_core.night.checks.merge_figures import overrated
+from memstate_core.night.checks.merged_levels import misjudged
 from memstate_core.night.checks.merged_topics import MergedTopics, merged_topics
+from memstate_core.night.checks.recorded_comparisons import comparisons, models
 from memstate_core.state.fold import decisions as kinds
 
 _LINKAGE = 0.5
@@ -52,11 +54,13 @@ def merge_violations(checked: CheckedState) -> list[pl.DataFrame]:
 def _by_run(merged: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
     if merged.is_empty():
         return []
-    topics = merged_topics(merged, checked)
+    topics, last = merged_topics(merged, checked), checked.recorded.last
+    (pairs, compared), fitted = comparisons(merged, last), models(merged, last)
     return [
         *_automatic(merged, topics, checked),
         *kept_apart(topics),
-        *overrated(merged, checked.recorded.last),
+        *overrated(merged, compared, fitted),
+        *misjudged(pairs, compared, topics, fitted),
     ]
 
 

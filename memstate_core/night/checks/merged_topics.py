@@ -22,6 +22,7 @@ class MergedTopics:
             null for the survivor).
         keys: the keys that evidence gives each (columns into, topic_id, value).
         kinds: the kinds that the newest evidence gives each (columns into, topic_id, value).
+        stated: the newest statements of evidence about each (columns topic_id, part, name, value_json, valid_from).
     """
 
     earlier: pl.DataFrame
@@ -29,6 +30,7 @@ class MergedTopics:
     members: pl.DataFrame
     keys: pl.DataFrame
     kinds: pl.DataFrame
+    stated: pl.DataFrame
 
 
 def merged_topics(merged: pl.DataFrame, checked: CheckedState) -> MergedTopics:
@@ -49,7 +51,7 @@ def merged_topics(merged: pl.DataFrame, checked: CheckedState) -> MergedTopics:
     stated = newest(statements(recorded.evidence, replace(before, **own)))
     kinds = stated.filter((pl.col("part") == "topic") & (pl.col("name") == "topic_kind")).join(members, on="topic_id")
     kinds = kinds.select("into", "topic_id", value=pl.col("value_json").str.json_decode(pl.String))
-    return MergedTopics(earlier, before, members, keys, kinds)
+    return MergedTopics(earlier, before, members, keys, kinds, stated)
 
 
 def _members(merged: pl.DataFrame, before: Derived) -> pl.DataFrame:

