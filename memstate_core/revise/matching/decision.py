@@ -45,11 +45,13 @@ class Decision:
             without likely pairs.
         held_back: likely pairs on which the run abstains, since the fit is not believed or since they may agree by
             chance (pairs,).
+        namesakes: the share of identical pairs over duplicate-free sources that are expected to be of two things.
     """
 
     probability: Reals
     contradicted: float
     held_back: Flags
+    namesakes: float
 
 
 def identical(found: Signs, contradicts: Codes, relations: SourceRelations) -> Flags:
@@ -65,6 +67,11 @@ def lifted(scored: Scored, same: Flags) -> Scored:
     weight[same] += LIFT
     probability[same] = np.maximum(before, odds / (1 + odds))
     return Scored(weight, probability)
+
+
+def with_namesakes(scored: Scored, same: Flags, namesakes: float) -> Scored:
+    """Scores, with a probability of some pairs that leaves room for the share of them that are of two things."""
+    return Scored(scored.weight, np.where(same, np.minimum(scored.probability, 1 - namesakes), scored.probability))
 
 
 def decide(
@@ -122,7 +129,7 @@ def decide(
     decided = probability.copy()
     np.maximum(decided, limit, out=decided, where=~starts & free & found.formatted & (seen > 0))
     np.minimum(decided, limit, out=decided, where=~starts)
-    return Decision(decided, judged.contradicted, np.asarray(held_back))
+    return Decision(decided, judged.contradicted, np.asarray(held_back), judged.namesakes)
 
 
 def _singled_out(corpus: Corpus, component: Ints, pairs: Candidates, asked: Flags) -> Flags:

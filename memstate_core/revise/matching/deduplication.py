@@ -27,7 +27,7 @@ from memstate_core.revise.matching.comparison.contradictions import BY_TITLE
 from memstate_core.revise.matching.comparison.field_names import common_names, with_common_names
 from memstate_core.revise.matching.comparison.sources import Origins
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
+from memstate_core.revise.matching.decision import Decision, decide, identical, lifted, with_namesakes
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fit.fellegi_sunter import MatchModel, Scored, fit, score
 
@@ -151,6 +151,7 @@ def deduplicate(
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
     return_freed_of(pairs)
+    scored = with_namesakes(scored, same & seen.relations.competing, min(decision.namesakes, chance.share))
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))

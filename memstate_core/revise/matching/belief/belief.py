@@ -41,12 +41,14 @@ class Belief:
         vouched: pairs whose topics are both likely the same as one topic of a duplicate-free source that shows few
             siblings (pairs,).
         refuted: pairs over sources of which decoys show that many are siblings (pairs,).
+        namesakes: the share of settled likely pairs over duplicate-free sources that decoys expect to be of two things.
     """
 
     contradicted: float
     believed: Flags
     vouched: Flags
     refuted: Flags
+    namesakes: float
 
 
 def belief(
@@ -87,15 +89,19 @@ def belief(
     share = _contradicted_share(pairs, free & likely, ~free & likely & (contradicts != BY_WORDING), earlier, topics)
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, competing, namesakes, likely))
-    linked = (likely | relations.same) & (contradicts != BY_TITLE) & ~settled
+    linked = (likely | relations.same) & (contradicts != BY_TITLE)
     matches, fitted = (int((some & competing).sum()) + earlier for some in (asked, asked & ~settled))
-    hidden = hidden_siblings(pairs, relations, weight, found.fields, linked, matches=matches, sure=sure)
+    hidden, equal = (
+        hidden_siblings(pairs, relations, weight, found.fields, linked & some, matches=matches, sure=sure)
+        for some in (~settled, settled)
+    )
     siblings = competing & (hidden.expected > MOST_HIDDEN * matches)
     few = hidden.at_most <= MAX_HIDDEN * fitted
     shown = competing & few & (share <= MOST_CONTRADICTED) & (not refuted)
     vouched = (witnesses(pairs, free & likely & shown, topics) > 0) & ~competing & ~relations.same
     trusted = (share <= MAX_CONTRADICTED) & (not refuted) & ~siblings
-    return Belief(share, np.asarray(trusted | shown), np.asarray(vouched), np.asarray(siblings))
+    two_things = min(1.0, equal.expected / max(1, int((likely & settled & competing).sum())))
+    return Belief(share, np.asarray(trusted | shown), np.asarray(vouched), np.asarray(siblings), two_things)
 
 
 def _contradicted_share(pairs: Candidates, agreeing: Flags, contradicting: Flags, earlier: int, topics: int) -> float:

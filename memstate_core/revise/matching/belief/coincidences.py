@@ -48,10 +48,12 @@ class Coincidences:
     Attributes:
         doubtful: pairs that are not merged for it (pairs,).
         expected: pairs expected by chance among all that would have been merged.
+        share: of the equal pairs that are beyond doubt, the share that chance gives at most; 1 where it is not known.
     """
 
     doubtful: Flags
     expected: float
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,12 @@ class _Equal:
     merged: Ints
     common: tuple[Reals, Reals]
 
-    def beyond_doubt(self, chance: Chance, among: Flags) -> tuple[Flags, float]:
-        """Which of some pairs are beyond doubt, and how many of all are expected by chance."""
-        orders = [self._in_order(chance, among, common) for common in self.common]
-        return np.logical_or(*(enough for enough, _ in orders)), min(expected for _, expected in orders)
+    def beyond_doubt(self, chance: Chance, among: Flags) -> tuple[Flags, float, float]:
+        """Which of some pairs are beyond doubt, and how many of all, and which share of these, chance gives."""
+        flags, expected, shares = zip(*(self._in_order(chance, among, common) for common in self.common), strict=True)
+        return np.logical_or(*flags), min(expected), max(shares)
 
-    def _in_order(self, chance: Chance, among: Flags, common: Reals) -> tuple[Flags, float]:
+    def _in_order(self, chance: Chance, among: Flags, common: Reals) -> tuple[Flags, float, float]:
         """The same in one order.
 
         A pair that agrees in nothing but a title with which other topics state more is different as often as those.
@@ -102,8 +104,11 @@ class _Equal:
         equal = last + np.searchsorted(before, at, "right")
         fine = np.flatnonzero(_seldom(expected, equal, chance.at_most))
         enough = np.zeros(len(among), bool)
-        enough[order[: last[fine[-1]] if len(fine) else 0]] = True
-        return enough, float(min(expected.max(initial=0.0), len(asked)))
+        share = 0.0
+        if len(fine):
+            enough[order[: last[fine[-1]]]] = True
+            share = float(expected[fine[-1]] / equal[fine[-1]])
+        return enough, float(min(expected.max(initial=0.0), len(asked))), share
 
 
 def _seldom(expected: Reals, equal: Ints, at_most: bool) -> Flags:
@@ -194,7 +199,7 @@ def coincidences(
         chosen = relations.over & ~competing
         more = search.of(asked, ~competing, _Population(chosen, different, relations.same, 1.0, several, others))
         doubtful, expected = doubtful | more.doubtful, max(expected, more.expected)
-    return Coincidences(doubtful, expected)
+    return Coincidences(doubtful, expected, found[0].share)
 
 
 class _Search:
@@ -238,17 +243,17 @@ class _Search:
         disputed = counted(disputes, len(rows)) > 0
         equal = self._equal(rows, wanted, agreed, population)
         strict, varying = usable & ~disputed, usable & disputed & alone[rows] & wanted
-        enough, expected = equal.beyond_doubt(chance, strict)
+        enough, expected, share = equal.beyond_doubt(chance, strict)
         if varying.any():
             names = disputes["name"].unique().sort()
             without = self._chance(population, without=names)
             shown = without is not None and without.namesakes >= SHOWN * chance.namesakes
             if without is not None and shown and enough.sum() >= MOST * (strict & wanted).sum():
-                vary, more = equal.beyond_doubt(without, strict | varying)
-                enough, expected = equal.beyond_doubt(self._chance(population, varying=names) or chance, strict)
-                enough, expected = enough | (varying & vary), max(expected, more)
+                vary, more, most = equal.beyond_doubt(without, strict | varying)
+                enough, expected, share = equal.beyond_doubt(self._chance(population, varying=names) or chance, strict)
+                enough, expected, share = enough | (varying & vary), max(expected, more), max(share, most)
         doubtful[rows] = (strict | varying) & wanted & ~enough
-        return Coincidences(doubtful, expected)
+        return Coincidences(doubtful, expected, share)
 
     def _chance(
         self, population: _Population, without: pl.Series | None = None, varying: pl.Series | None = None
