@@ -35,6 +35,7 @@ def test_each_kind_has_things_that_several_sources_list(made_sources: ModuleType
         assert all(across) is (kind not in ("events", "papers"))  # a calendar and a scraped source repeat some
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_records(made_sources: ModuleType, tmp_path: Path) -> None:
     for name in ("one", "other"):
         made_sources.main([str(tmp_path / name), "--seeds", "5"])

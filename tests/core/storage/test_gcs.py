@@ -58,6 +58,7 @@ def test_objects_are_written_replaced_listed_and_removed(gcs: tuple[str, Objects
         list(place.blocks("a/one"))
 
 
+@pytest.mark.slow
 def test_a_holder_whose_lease_was_taken_commits_nothing(
     gcs: tuple[str, Objects], monkeypatch: pytest.MonkeyPatch
 ) -> None:

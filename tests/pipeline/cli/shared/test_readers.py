@@ -57,6 +57,7 @@ def nights(store: Store) -> threading.Thread:
     return started
 
 
+@pytest.mark.slow
 def test_current_never_names_an_older_snapshot_while_it_is_replaced(store: Store) -> None:
     numbers, made = [0], nights(store)
     while made.is_alive() or len(numbers) == 1:
@@ -64,6 +65,7 @@ def test_current_never_names_an_older_snapshot_while_it_is_replaced(store: Store
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [open_readers, lambda *given: open_sound_readers(*given)[0]])
 def test_what_is_served_is_opened_while_it_is_replaced(
     store: Store, opened: Callable[[Store, ExitStack], list[SnapshotReader]]

@@ -130,6 +130,7 @@ def test_other_titles_keep_members_of_one_household_apart() -> None:
     assert contradicted(guides(renamed)) == (0, EXPECTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("places", "described"), [(PLACES, False), (6 * PLACES, True)])
 def test_equal_prices_of_different_things_identify_nothing(places: int, described: bool) -> None:
     """Each price is that of one thing in each shop, but not of the same.

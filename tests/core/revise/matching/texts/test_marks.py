@@ -110,6 +110,7 @@ def test_titles_and_summaries_with_another_sign_keep_topics_apart(one: str, othe
     assert not merged({"title": "As agreed", "summary": one}, {"title": "As agreed", "summary": other})
 
 
+@pytest.mark.slow
 def test_without_signs_they_would_be_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (siblings, differing_values):
         monkeypatch.setattr(module, "differently_marked", lambda *given: np.zeros(len(given[1]), bool))

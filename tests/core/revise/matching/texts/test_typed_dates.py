@@ -69,6 +69,7 @@ def ways(on: date) -> list[str]:
     return [*(on.strftime(form) for form in FORMATS), *named]
 
 
+@pytest.mark.slow
 @given(st.dates(date(1970, 1, 1), date(2069, 12, 31)), st.integers(1, 400))
 @settings(max_examples=60)
 def test_a_day_is_the_same_in_all_ways_and_another_in_none(on: date, later: int) -> None:
