@@ -124,7 +124,8 @@ same, its logit before matches compete (`weight`, natural logarithm of the odds)
 agreement (`value`) and the contribution to the logit (`weight`). In the merge band `reading` names the parts (`title`,
 `summary`, `field:<name>`) that agree, those that differ with their values, those that only one topic has, and of what
 agrees the part that the fewest topics outside the pair's group share, with the number of other topics of the scope that
-share it and how many of them are in the group; it is null in the review band."""
+share it and how many of them are in the group; it is null in the review band, where `a` and `b` are the topics that two
+groups are merged into, and the rest is that of the likeliest pair between these."""
 
 MERGE_BAND, REVIEW_BAND = "merge", "review"
 

@@ -14,8 +14,8 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
+from memstate_core.revise.constraints import Constraints
 from memstate_core.revise.matching.answers import KINDS
-from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.candidates.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.comparison.field_names import with_common_names
 from memstate_core.revise.matching.comparison.siblings import FAMILY
@@ -24,6 +24,7 @@ from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fit.fellegi_sunter import contributions, explained
 from memstate_core.revise.pair_reading import readings
+from memstate_core.revise.questions import asked_topics, one_of_groups
 from memstate_core.revise.reliability import band
 from memstate_core.revise.thresholds import Probabilities
 from memstate_core.run.run import Run
@@ -60,6 +61,7 @@ class ScopeMatches:
         found: the pairs and their groups.
         merge: the probability from which each pair is merged (pairs,).
         review: the probability from which each pair is suggested for review (pairs,).
+        limits: pairs that are kept apart.
     """
 
     scope: str
@@ -67,11 +69,12 @@ class ScopeMatches:
     found: Deduplicated
     merge: Probabilities
     review: Probabilities
+    limits: Constraints
 
     @cached_property
     def pairs(self) -> pl.DataFrame:
         """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band."""
-        return _banded(self.corpus, self.found, self.review)
+        return _banded(self.corpus, self.found, self.review, self.limits)
 
     def model(self, run: Run) -> pl.DataFrame:
         """The fitted model as a decision, with the embedding model and policy that it was fitted for."""
@@ -140,28 +143,30 @@ def counts(found: Sequence[ScopeMatches]) -> dict[str, int | float]:
     return summed | rates | ({"pair_completeness_estimate": round(share, 4)} if share is not None else {})
 
 
-def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
+def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities, limits: Constraints) -> pl.DataFrame:
     """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
 
     Never in the ignore band are namesakes that contradict each other, or agree in as much as chance gives, and pairs in
     which nothing differs, or nothing but the wording of the title. For pairs with one title it counts how many pairs of
-    topics an answer is expected to join. Two groups are one question: the rest of their pairs is left out.
+    topics an answer is expected to join. Two groups are one question, about the topics that they are merged into: the
+    rest of their pairs is left out.
 
     Args:
         corpus: the topics.
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
+        limits: pairs that are kept apart.
     """
     likely = (found.scored.probability >= review) | (found.expected >= review)
     titled = np.flatnonzero(found.compared.same_title & ~likely)
     likely[titled] = found.expected[titled] * found.joins(titled) >= review[titled]
     asked = likely | _namesakes(corpus, found) | found.chance.doubtful | alike(found)
-    kept = _one_of_groups(corpus, found, np.flatnonzero(found.grouped | asked))
-    ids = corpus.topics["id"]
+    kept = one_of_groups(found, np.flatnonzero(found.grouped | asked))
+    ids, (one, other) = corpus.topics["id"], asked_topics(corpus, found, limits, kept)
     frame = pl.DataFrame({
         "row": kept,
-        "a": ids.gather(found.pairs.a[kept]),
-        "b": ids.gather(found.pairs.b[kept]),
+        "a": ids.gather(one),
+        "b": ids.gather(other),
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
@@ -175,34 +180,6 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     swapped = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
     return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
-
-
-def _one_of_groups(
-    corpus: Corpus, found: Deduplicated, kept: np.typing.NDArray[np.int64]
-) -> np.typing.NDArray[np.int64]:
-    """Of some pairs those within groups, and one of each two groups: of survivors, else the likeliest (rows,).
-
-    A pair with a topic that is merged away this night cannot be asked about.
-
-    Args:
-        corpus: the topics.
-        found: the pairs and their groups.
-        kept: positions of pairs, ascending (rows,).
-    """
-    places = np.stack([found.pairs.a[kept], found.pairs.b[kept]])
-    ends = np.sort(found.groups[places], axis=0)
-    merged_away = ~_survives(corpus, found.groups)[places].all(axis=0)
-    order = np.lexsort((-found.expected[kept], merged_away, *ends))
-    first = np.diff(ends[:, order], axis=1, prepend=-1).any(axis=0) | (ends[0] == ends[1])[order]
-    return np.asarray(kept[np.sort(order[first])])
-
-
-def _survives(corpus: Corpus, groups: Ints) -> np.typing.NDArray[np.bool_]:
-    """Which topics their groups are merged into: the oldest, as in `merge.decide` (topics,)."""
-    rows = corpus.topics.select("created_at", "id", group=pl.Series(groups)).with_row_index("row")
-    survives = np.zeros(len(groups), bool)
-    survives[rows.sort("created_at", "id").unique("group", keep="first", maintain_order=True)["row"]] = True
-    return survives
 
 
 def _namesakes(corpus: Corpus, found: Deduplicated) -> np.typing.NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def search_scopes(
     results = chain(map(search, large), mapped(search, others, search_processes(store, others)))
     every = tracked(zip([*large, *others], results, strict=True), "compare topics", len(wanted), "scopes")
     found = {each.scope: result for each, result in every}
-    return [ScopeMatches(each.scope, each.corpus, *found[each.scope]) for each in wanted]
+    return [ScopeMatches(each.scope, each.corpus, *found[each.scope], limits) for each in wanted]
 
 
 def search_scope(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,11 +131,7 @@ def deduplicate(
     return_freed_of(pairs)
     same = identical(seen.signs, contradicts, seen.relations)
 
-    def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
-        kept_apart = constraints.apart(corpus, some, weight) | origins.same(some)
-        return np.asarray(kept_apart | ~compatible(corpus, some))
-
-    apart = barred(pairs, scored.weight)
+    apart = barred(corpus, constraints, origins, pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
     equal = seen.signs.identical & (contradicts == 0)
@@ -152,7 +149,8 @@ def deduplicate(
     )  # fmt: skip
     return_freed_of(pairs)
     scored = with_namesakes(scored, same & seen.relations.competing, min(decision.namesakes, chance.share))
-    groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
+    keeps = partial(barred, corpus, constraints, origins)
+    groups = _groups(pairs, decision.probability, scored.probability, apart, keeps, topics=len(corpus), sure=sure)
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
@@ -160,6 +158,22 @@ def deduplicate(
         decision, groups, model, origins, sure, kind, seen.signs.reworded, expected, names,
         np.asarray(np.bincount(groups, 1.0 + merged.absorbed)[groups], np.float64),
     )  # fmt: skip
+
+
+def barred(
+    corpus: Corpus, constraints: Constraints, origins: Origins, pairs: Candidates, weight: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which pairs must not become one: kept apart, of one duplicate-free source, or of two kinds (pairs,).
+
+    Args:
+        corpus: the topics.
+        constraints: pairs that are kept apart.
+        origins: the sources.
+        pairs: the pairs.
+        weight: the logarithm of the odds of a match (pairs,).
+    """
+    kept_apart = constraints.apart(corpus, pairs, weight) | origins.same(pairs)
+    return np.asarray(kept_apart | ~compatible(corpus, pairs))
 
 
 def _groups(

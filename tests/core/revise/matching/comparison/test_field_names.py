@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.comparison.field_names import MIN_PAIRS, common_names, with_common_names
 from memstate_core.revise.scope_matches import ScopeMatches
 from tests.core.revise.matching.corpora import corpus, dedupe
+from tests.core.revise.test_verdicts import ledger
 
 Topic = dict[str, Any]
 OWN = {"year": "released", "director": "directed_by", "city": "seat"}
@@ -134,7 +138,9 @@ def test_the_readings_of_merges_have_fields_of_two_names() -> None:
     topics = films()
     found = dedupe(topics)
     sure, doubtful = (np.full(len(found.pairs), bound) for bound in (0.9, 0.2))
-    read = ScopeMatches("user:aya", corpus(topics), found, sure, doubtful).pairs["reading"].drop_nulls().struct.unnest()
+    limits = constraints(ledger(), empty(EVIDENCE_TOPIC))
+    pairs = ScopeMatches("user:aya", corpus(topics), found, sure, doubtful, limits).pairs
+    read = pairs["reading"].drop_nulls().struct.unnest()
     agreed = ("title", "field:city", "field:directed_by", "field:released")
     assert {tuple(each) for each in read["agree"]} == {agreed}
     assert read["only"].list.len().sum() == 0
