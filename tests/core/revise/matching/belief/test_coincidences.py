@@ -103,6 +103,7 @@ def test_a_store_without_namesakes_has_no_coincidences() -> None:
     found = found_in(of_store(noted_again(facts, 300, 0.2, seed=3, error=0.0)))
     assert not found.doubtful.any()
     assert found.expected == 0
+    assert found.share == 1, "nothing shows it"
 
 
 @pytest.mark.slow

@@ -211,3 +211,15 @@ def test_equal_people_of_one_register_show_how_many_are_mistaken_over_two() -> N
     false = sum(merged(topics)[1] for topics in stores)
     expected = sum(each.doubt[each.grouped].sum() for each in found)
     assert 5 < false < 2 * expected < 4 * false
+
+
+def test_no_more_of_the_merged_pairs_are_expected_to_be_mistaken_than_chance_gives() -> None:
+    """Namesakes with popular names are left to people, so those within a register say little about rare names."""
+    chance, topics = Random(3), people(dated=False)
+    towns = [spoken(chance, 3) for _ in range(4)]
+    for thing in range(40):
+        said = {"title": f"{spoken(chance, 5)} {spoken(chance, 5)}", "fields": {"town": chance.choice(towns)}}
+        topics += [said | {"id": f"{'ab'[at]}{90_000 + thing}", "sources": [("one", "two")[at]]} for at in (0, 1)]
+    found, (pairs, false, _) = dedupe(topics), merged(topics)
+    assert found.decision.namesakes * pairs > 5
+    assert false <= found.doubt[found.grouped].sum() + 1 < 2
