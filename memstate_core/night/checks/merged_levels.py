@@ -27,8 +27,11 @@ _TIME_EDGES = (_DAY // 24, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
 """Milliseconds between the creations of two topics that separate levels."""
 _ONE_TITLE, _NO_LETTER, _NEAR = 9, 6, 5
 """Levels: that of one title, the highest of titles without a common letter, the lowest with a comparison of rarity."""
+_MOST_SUMMARY, _RAREST = 8, 3
+"""The highest levels of summaries and of rarity."""
 _ROUNDED = 1e-9
 _NUMBER, _DATE = r"^-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_OTHER_SIGN = r"[^\x00-\x7f]"
 _ENDS = ["seq", "one", "other"]
 
 
@@ -135,19 +138,21 @@ def _written(text: pl.Expr) -> pl.Expr:
 
 def _same_words(text: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Whether two texts are equal, or have the same words in the same order; not known of other signs than letters."""
-    words = [_plain(each, "[0-9]").str.to_lowercase().str.extract_all("[a-z]+") for each in (text, other)]
+    words = [
+        _without(each, f"[0-9]|{_OTHER_SIGN}").str.to_lowercase().str.extract_all("[a-z]+") for each in (text, other)
+    ]
     return (text == other) | ((words[0] == words[1]) & (words[0].list.len() > 0)).fill_null(False)
 
 
 def _no_letter(text: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Whether two texts have no letter and no digit in common; not known of letters beside those of English."""
-    letters = [_plain(each).str.to_lowercase().str.extract_all("[a-z0-9]") for each in (text, other)]
+    letters = [_without(each, _OTHER_SIGN).str.to_lowercase().str.extract_all("[a-z0-9]") for each in (text, other)]
     return letters[0].list.set_intersection(letters[1]).list.len() == 0
 
 
-def _plain(text: pl.Expr, but: str = r"[^\x00-\x7f]") -> pl.Expr:
-    """A text, null if it has other characters than those of ASCII, or some of these."""
-    return pl.when(~text.str.contains(rf"[^\x00-\x7f]|{but}")).then(text)
+def _without(text: pl.Expr, signs: str) -> pl.Expr:
+    """A text, null if a pattern of signs occurs in it."""
+    return pl.when(~text.str.contains(signs)).then(text)
 
 
 def _level(value: pl.Expr, edges: tuple[float, ...]) -> pl.Expr:
@@ -161,7 +166,7 @@ def _parts(ends: pl.DataFrame, topics: MergedTopics, name: str) -> pl.DataFrame:
 
 
 def _summaries(ends: pl.DataFrame, topics: MergedTopics) -> pl.DataFrame:
-    return _bounds(_parts(ends, topics, "summary"), pl.lit(0), pl.lit(8), pl.lit(False))
+    return _bounds(_parts(ends, topics, "summary"), pl.lit(0), pl.lit(_MOST_SUMMARY), pl.lit(False))
 
 
 def _titles(ends: pl.DataFrame, topics: MergedTopics) -> pl.DataFrame:
@@ -184,4 +189,4 @@ def _times(ends: pl.DataFrame, before: Derived) -> pl.DataFrame:
 def _rarity(compared: pl.DataFrame) -> pl.DataFrame:
     """The bounds of the rarity of what titles share, which is compared where they are alike."""
     near = compared.filter((pl.col("name") == "title") & (pl.col("value") >= _NEAR))
-    return _bounds(near.with_columns(name=pl.lit("rarity")), pl.lit(0), pl.lit(3), pl.lit(True))
+    return _bounds(near.with_columns(name=pl.lit("rarity")), pl.lit(0), pl.lit(_RAREST), pl.lit(True))

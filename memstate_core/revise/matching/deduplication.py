@@ -130,8 +130,8 @@ def deduplicate(
     pairs, origins, contradicts = seen.pairs, comparer.origins, seen.contradicts
     return_freed_of(pairs)
     same = identical(seen.signs, contradicts, seen.relations)
-
-    apart = barred(corpus, constraints, origins, pairs, scored.weight)
+    bars = partial(barred, corpus, constraints, origins)
+    apart = bars(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
     equal = seen.signs.identical & (contradicts == 0)
@@ -149,8 +149,7 @@ def deduplicate(
     )  # fmt: skip
     return_freed_of(pairs)
     scored = with_namesakes(scored, same & seen.relations.competing, min(decision.namesakes, chance.share))
-    keeps = partial(barred, corpus, constraints, origins)
-    groups = _groups(pairs, decision.probability, scored.probability, apart, keeps, topics=len(corpus), sure=sure)
+    groups = _groups(pairs, decision.probability, scored.probability, apart, bars, topics=len(corpus), sure=sure)
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
@@ -181,7 +180,7 @@ def _groups(
     probability: NDArray[np.float64],
     recorded: NDArray[np.float64],
     apart: NDArray[np.bool_],
-    barred: Callable[[Candidates, NDArray[np.float64]], NDArray[np.bool_]],
+    bars: Callable[[Candidates, NDArray[np.float64]], NDArray[np.bool_]],
     *,
     topics: int,
     sure: float,
@@ -193,7 +192,7 @@ def _groups(
     while True:
         groups = group(pairs, probability, recorded, apart, topics=topics, sure=sure)
         unseen = missing_pairs(groups, pairs, at_most=MAX_COMPONENT)
-        kept = unseen.where(barred(unseen, np.full(len(unseen), -np.inf)))
+        kept = unseen.where(bars(unseen, np.full(len(unseen), -np.inf)))
         if not len(kept):
             return groups
         pairs = joined(pairs, kept)

@@ -48,7 +48,8 @@ class Coincidences:
     Attributes:
         doubtful: pairs that are not merged for it (pairs,).
         expected: pairs expected by chance among all that would have been merged.
-        share: of the equal pairs that are beyond doubt, the share that chance gives at most; 1 where it is not known.
+        share: of the equal pairs that are beyond doubt the share that chance gives, in the order in which it is larger;
+            over duplicate-free sources where these show it, else of all. 1 where it is not known.
     """
 
     doubtful: Flags
