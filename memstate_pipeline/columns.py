@@ -75,7 +75,7 @@ _PAIRS: dict[str, Sources] = {
     "b": ("topics:Topic.id",),
     "scope": ("topics:Topic.scope",),
     **dict.fromkeys(
-        ("probability", "weight", "value", "pair_kind", "band", "features", "reading"),
+        ("probability", "weight", "value", "pair_kind", "confirmed_by", "band", "features", "reading"),
         (
             "topics:Topic.title",
             "topics:Topic.summary",

@@ -193,6 +193,7 @@ PAIRS: Meanings = {
     "weight": "the logit before matches compete",
     "value": "how likely `same` is by the answers so far, times an eighth of the pairs of topics it joins, from 8 on",
     "pair_kind": "the sign that contradicts, if any, and whether the sources are the same (`within`) or not (`across`)",
+    "confirmed_by": "how many answers about such pairs merge it; 0 where it is merged without them, or not",
     "band": "`merge` or `review`",
     "features": "each comparison with the level of agreement and its part of the logit",
     "reading": "what agrees, differs, or only one has; of pairs in the merge band",

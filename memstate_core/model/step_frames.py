@@ -106,6 +106,7 @@ PAIRS: Schema = {
     "weight": pl.Float64,
     "value": pl.Float64,
     "pair_kind": pl.String,
+    "confirmed_by": pl.Int64,
     "band": pl.String,
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
     "reading": pl.Struct(

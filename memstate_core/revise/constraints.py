@@ -33,7 +33,7 @@ class Constraints:
 
     def judged_different(self, corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
         """Which pairs people judged different (pairs,)."""
-        return _matching(corpus, pairs, self.judged)[0]
+        return listed(corpus, pairs, self.judged)[0]
 
     def different(self, corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
         """Which pairs are known to be no matches: judged so, or with keys of which they share none (pairs,)."""
@@ -42,11 +42,11 @@ class Constraints:
     def apart(self, corpus: Corpus, pairs: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which pairs must not end in one group (pairs,)."""
         kept = self.different(corpus, pairs)
-        listed, row = _matching(corpus, pairs, self.undone)
-        if listed.any():
+        parted, row = listed(corpus, pairs, self.undone)
+        if parted.any():
             limit = self.undone["weight"].fill_null(np.inf).to_numpy()[row] + RENEWED
             freed = self.undone["renewed"].to_numpy()[row] & (weight > limit)
-            kept = kept | (listed & ~freed)
+            kept = kept | (parted & ~freed)
         return kept
 
 
@@ -79,19 +79,29 @@ def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
     return _followed(judged, survivors(merges(decisions))).select("a", "b")
 
 
-def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
-    """The pairs resolved through merges: each topic's survivor in its place; pairs that became one are left out."""
+def resolved(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
+    """The pairs with each topic's survivor in its place (a < b); pairs that became one are left out.
+
+    Args:
+        pairs: columns a, b, and others that stay.
+        followed: columns dropped, survivor, as of `identity.survivors`.
+    """
     one, other = (pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b"))
     moved = pairs.with_columns(a=pl.min_horizontal(one, other), b=pl.max_horizontal(one, other))
-    return moved.filter(pl.col("a") != pl.col("b")).unique(["a", "b"], keep="last", maintain_order=True)
+    return moved.filter(pl.col("a") != pl.col("b"))
 
 
-def _matching(corpus: Corpus, pairs: Candidates, listed: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which candidate pairs are listed, and in which row (0 where not)."""
-    if listed.is_empty():
+def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
+    """The pairs resolved through merges, each once, as it was last."""
+    return resolved(pairs, followed).unique(["a", "b"], keep="last", maintain_order=True)
+
+
+def listed(corpus: Corpus, pairs: Candidates, among: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which candidate pairs are listed (columns a, b, ids in any order), and in which row (0 where not)."""
+    if among.is_empty():
         return np.zeros(len(pairs), bool), np.zeros(len(pairs), np.int64)
     place = corpus.topics.select("id").with_row_index("place")
-    known = listed.select("a", "b").with_row_index("row").join(place.rename({"id": "a", "place": "one"}), on="a")
+    known = among.select("a", "b").with_row_index("row").join(place.rename({"id": "a", "place": "one"}), on="a")
     known = known.join(place.rename({"id": "b", "place": "other"}), on="b").with_columns(
         pl.all().exclude("a", "b").cast(pl.Int64)
     )

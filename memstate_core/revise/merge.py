@@ -72,9 +72,9 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
 _OLDEST = {"survivor": "id", "survivor_title": "title"}
 _RECORDED = (
     "survivor", "survivor_title", "dropped_title", "dropped_kind",
-    "probability", "weight", "features", "partner", "reading",
+    "probability", "weight", "features", "partner", "reading", "confirmed_by",
 )  # fmt: skip
-"""What a merge records: titles as they were, features and reading of the pair."""
+"""What a merge records: titles as they were, features and reading of the pair, how many answers confirm it."""
 _SHOWN = pl.Struct(
     {
         **dict.fromkeys(("survivor", "survivor_title", "dropped_title"), pl.String),
@@ -106,6 +106,8 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     reason = pl.format(
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
+    answers = pl.format("; {} answers about such pairs confirm it", "confirmed_by")
+    reason = pl.when(pl.col("confirmed_by") > 0).then(pl.concat_str(reason, answers)).otherwise(reason)
     decided = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
     return project(decided.with_columns(reason=reason), DECISION, nulls=("evidence_ids",))
 
@@ -131,15 +133,18 @@ def _shown(decided: pl.DataFrame) -> pl.DataFrame:
     return shown.select("dropped_title", "survivor_title", "probability", "reading", "scope", "topic_id", "survivor")
 
 
+_OF_STRONGEST = ("weight", "features", "partner", "reading", "confirmed_by")
+
+
 def _support(sure: pl.DataFrame) -> pl.DataFrame:
-    """The evidence for each topic's merge (columns id, probability, weight, features, partner, reading)."""
+    """The evidence for each topic's merge (columns id, probability and _OF_STRONGEST)."""
     ends = [
         sure.drop("scope").rename({one: "id", other: "partner"}).with_columns(reading=_from_side(one, other))
         for one, other in (("a", "b"), ("b", "a"))
     ]
     both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", "partner", descending=[True, False])
     grouped = both.group_by("id", maintain_order=True)
-    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features", "partner", "reading").first())
+    return grouped.agg(pl.col("probability").mean(), pl.col(_OF_STRONGEST).first())
 
 
 def _from_side(one: str, other: str) -> pl.Expr:

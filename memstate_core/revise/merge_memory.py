@@ -11,11 +11,17 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, MERGED_LEVELS, MERGED_PARTS, EarlierMerges
 from memstate_core.revise.reading_text import READING
 from memstate_core.revise.recorded_levels import levels
-from memstate_core.state.fold.decisions import MERGED, UNMERGED, merges
+from memstate_core.state.fold.decisions import MERGED, PERSON, UNMERGED, merges
 from memstate_core.state.fold.identity import survivors
 
 _RECORDED = pl.Struct(
-    {"actor": pl.String, "probability": pl.Float64, "features": PAIRS["features"], "reading": READING}
+    {
+        "actor": pl.String,
+        "probability": pl.Float64,
+        "features": PAIRS["features"],
+        "reading": READING,
+        "confirmed_by": pl.Int64,
+    }
 )
 _FIELD = "field:"
 
@@ -27,15 +33,17 @@ def merges_in_force(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions: columns DECISION, in order.
 
     Returns:
-        Columns scope, into (the topic that the dropped one resolves to), actor (null if a run merged by itself),
-        probability, features, reading.
+        Columns scope, into (the topic that the dropped one resolves to), actor (null if a run merged by itself, without
+        answers that confirm such pairs), probability, features, reading.
     """
     made = decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])).group_by("topic_id", maintain_order=True).last()
     made = made.filter(pl.col("kind") == MERGED).select(
         "scope", "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
     )
     followed = survivors(merges(decisions)).rename({"dropped": "topic_id", "survivor": "into"})
-    return made.unnest("_payload").join(followed, on="topic_id", maintain_order="left").drop("topic_id")
+    actor = pl.when(pl.col("confirmed_by") > 0).then(pl.lit(PERSON)).otherwise("actor")
+    named = made.unnest("_payload").with_columns(actor=actor).drop("confirmed_by")
+    return named.join(followed, on="topic_id", maintain_order="left").drop("topic_id")
 
 
 def earlier_merges(corpus: Corpus, made: pl.DataFrame) -> EarlierMerges:

@@ -15,7 +15,7 @@ from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.constraints import Constraints
-from memstate_core.revise.matching.answers import KINDS
+from memstate_core.revise.matching.answers import FEW_PAIRS, KINDS
 from memstate_core.revise.matching.candidates.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.comparison.field_names import with_common_names
 from memstate_core.revise.matching.comparison.siblings import FAMILY
@@ -42,12 +42,9 @@ HELD_BACK = (
 """Why likely pairs are not merged, by code of `contradictions.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"
 BY_CHANCE = "abstained: different topics with one title agree in as much by chance"
-FEW_PAIRS = 8
-"""Pairs of topics up to which it makes no difference to the order of questions how many an answer joins. In small
-groups one wrong topic makes much of what an answer joins wrong: asked about first, they cost precision."""
 COUNTS = (
-    "topics", "candidates", "merge_band", "review_band", "abstained", "by_chance", "contradicted", "kept_apart",
-    "sources_distinct",
+    "topics", "candidates", "merge_band", "confirmed", "review_band", "abstained", "by_chance", "contradicted",
+    "kept_apart", "sources_distinct",
 )  # fmt: skip
 
 
@@ -172,6 +169,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities, limits: 
         "weight": found.scored.weight[kept],
         "value": np.minimum(found.expected, found.sure)[kept] * np.maximum(found.joins(kept) / FEW_PAIRS, 1.0),
         "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
+        "confirmed_by": np.where(found.grouped, found.confirmed, 0)[kept],
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
     joined = frame
@@ -247,6 +245,7 @@ def _counts(matches: ScopeMatches) -> dict[str, int]:
         "topics": len(matches.corpus),
         "candidates": len(found.pairs),
         "merge_band": pairs.filter(pl.col("band") == MERGE_BAND).height,
+        "confirmed": int((found.grouped & (found.confirmed > 0)).sum()),
         "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
         "abstained": int((found.decision.held_back & ~found.chance.doubtful & ~found.grouped).sum()),
         "by_chance": int((found.chance.doubtful & ~found.grouped).sum()),

@@ -58,6 +58,8 @@ def search_scopes(
     before: pl.DataFrame,
     scopes: pl.Series,
     merged: pl.DataFrame,
+    *,
+    suggested: pl.DataFrame | None,
 ) -> list[ScopeMatches]:
     """Searches scopes, but for those of a single topic; in several processes where that saves time.
 
@@ -71,6 +73,7 @@ def search_scopes(
         before: earlier decisions, in order.
         scopes: the scopes to search.
         merged: the merges in force (as of `merges_in_force`).
+        suggested: the pairs that are suggested (as of `waiting`); None if all count as suggested before all answers.
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
@@ -82,7 +85,7 @@ def search_scopes(
             scope,
             part,
             earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None,
-            answers_of(answers.filter(pl.col("scope") == scope)),
+            answers_of(answers.filter(scope=scope), None if suggested is None else suggested.filter(scope=scope)),
         )
         for scope, part in parts
     ]

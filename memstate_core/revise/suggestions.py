@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import project
+from memstate_core.model.ids import uuid_expr
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.policy.settings import Policy
@@ -29,7 +30,7 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
         searched: the scopes that were searched; suggestions of others stay as they are.
     """
     band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
-    valued = band.with_columns(value=pl.col("value").round(4)).sort("value", "a", "b", descending=[True, False, False])
+    valued = band.with_columns(value=pl.col("value").round(4)).sort("value", drawn(), descending=[True, False])
     best = valued.filter(pl.int_range(pl.len()).over("scope") < policy.review_max_pairs)
     is_open = (
         suggestions(before)
@@ -43,6 +44,11 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
     moved = pl.col("was").is_null() | other | drifted | revalued.fill_null(False)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
     return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
+
+
+def drawn() -> pl.Expr:
+    """What puts pairs of one value in random order, the same on every machine (columns a, b)."""
+    return uuid_expr("question", pl.col("a"), pl.col("b"))
 
 
 def _suggested(rows: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.revise.merge_verdicts import verdicts_on_merges
+from memstate_core.revise.suggestions import drawn
 from memstate_core.run.served_state import Served
 from memstate_core.state.fold.decisions import (
     ARCHIVED,
@@ -34,9 +35,9 @@ VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
 
 
 def open_pairs(served: Served) -> pl.DataFrame:
-    """Suggested pairs in the order in which to decide them: by descending value, skipped ones last.
+    """Suggested pairs in the order in which to decide them: by descending value, at random where that is the same.
 
-    A pair with an archived topic is left out until the topic is active again.
+    Skipped ones are last. A pair with an archived topic is left out until the topic is active again.
 
     Returns:
         Columns a, b, scope, probability, weight, value, pair_kind, features, skipped.
@@ -46,7 +47,7 @@ def open_pairs(served: Served) -> pl.DataFrame:
     waiting = suggestions(served.transitions).filter(pl.col("a").is_in(active) & pl.col("b").is_in(active))
     known = waiting.join(verdicts, on=["a", "b"], how="left")
     rows = known.with_columns(skipped=pl.col("verdict").eq_missing(pl.lit(SKIP))).drop("verdict")
-    return rows.sort("skipped", "value", "a", "b", descending=[False, True, False, False], nulls_last=True)
+    return rows.sort("skipped", "value", drawn(), descending=[False, True, False], nulls_last=True)
 
 
 def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) -> pl.DataFrame:

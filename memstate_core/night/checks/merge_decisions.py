@@ -3,7 +3,7 @@
 A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
 such pair. A topic stays in a group only if the mean is at least one half, and a group needs a pair that reaches
 `merge_probability`, or the probability of the merge rule that applies. What else a merge of a run needs is checked by
-`kept_apart`, `merge_figures` and `merged_levels`.
+`kept_apart`, `merge_figures`, `merged_levels` and `confirming_answers`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.night.checks.asked_probability import asked_probability
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.checked_state import CheckedState
+from memstate_core.night.checks.confirming_answers import unconfirmed
 from memstate_core.night.checks.derived import followed, in_force, merges_in_force
 from memstate_core.night.checks.kept_apart import kept_apart
 from memstate_core.night.checks.merge_figures import overrated
@@ -29,7 +30,7 @@ _LINKAGE = 0.5
 _ROUNDING = 1e-9
 _PAYLOAD = pl.Struct({
     "survivor": pl.String, "probability": pl.Float64, "weight": pl.Float64, "actor": pl.String,
-    "a": pl.String, "b": pl.String, "verdict": pl.String,
+    "a": pl.String, "b": pl.String, "verdict": pl.String, "confirmed_by": pl.Int64,
 })  # fmt: skip
 
 
@@ -61,6 +62,7 @@ def _by_run(merged: pl.DataFrame, checked: CheckedState) -> list[pl.DataFrame]:
         *kept_apart(topics),
         *overrated(merged, compared, fitted),
         *misjudged(pairs, compared, topics, fitted),
+        *unconfirmed(merged, checked.recorded.transitions),
     ]
 
 

@@ -3,17 +3,19 @@
 The estimate is a logistic regression of the answers on the logit of the fitted probability and on what kind of pair it
 is, with a normal prior around the fitted probability itself (recalibration, as in Platt, 1999). Pairs with one title
 have a slope of their own: what differs in them may be what a store's copies differ in. The estimate decides what is
-asked, never what is merged. Pairs judged different that the fit would merge count against it: where answers refute the
-fit, a run abstains.
+asked; what is merged takes proof (`confirmation`). Pairs judged different that the fit would merge count against it:
+where answers refute the fit, a run abstains.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from memstate_core.model.frames import Schema, empty
 from memstate_core.revise.matching.arrays import Codes, Ints
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.comparisons import Compared
@@ -24,15 +26,21 @@ Reals = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 RIGHT = 0.95
-"""The share of matches among pairs that the fit would merge, which answers may refute."""
+"""The share of matches among pairs that the fit would merge, which answers may refute, or confirm."""
 IMPROBABLE = 0.05
-"""The probability of as many answers `different`, if that share were right, below which they refute it."""
+"""The probability of as many answers `different`, if that share were right, below which they refute it; of as few,
+below which they confirm that it is higher."""
+FEW_PAIRS = 8
+"""Pairs of topics up to which it makes no difference to the order of questions how many an answer joins. In small
+groups one wrong topic makes much of what an answer joins wrong: asked about first, they cost precision."""
 BOUNDS = (-16.0, 8.0)
 """Logits beyond which pairs count as equally unlikely, and as equally likely."""
 LEVEL_SPREAD, SLOPE_SPREAD, PART_SPREAD = 2.0, 0.4, 2.0
 """Standard deviations of the prior: of the level, of the slope on the logit, of what each part of a kind adds."""
 LEAST_SLOPE = 0.1
 """The least slope on the logit: likelier pairs stay likelier within a kind."""
+WAITING: Schema = {"a": pl.String, "b": pl.String, "at": pl.Int64}
+"""Pairs of topics that are suggested, and the position of the suggestion among recorded decisions."""
 _ROUNDS, _STEP = 30, 2.0
 _PLACES = ("", "within", "across")
 _TITLE_NUMBER, _ABSTAINED = "title number", "abstained"
@@ -53,6 +61,40 @@ _PARTS = np.array(
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Verdicts on pairs in the order of the queue, so that they are a sample of the pairs that waited.
+
+    Verdicts `different` count out of this order, too.
+
+    Attributes:
+        probability: of a match, when the pair was suggested (verdicts,).
+        kind: its number in KINDS (verdicts,).
+        same: whether the verdict was `same`; a skipped pair counts as a different one (verdicts,).
+        value: what the answer was worth (`suggestions.suggested`) (verdicts,).
+        at: the position of the verdict among recorded decisions, ascending (verdicts,).
+        waiting: pairs of topics that are suggested, and since when (columns WAITING); None if all are, for ever.
+    """
+
+    probability: Reals
+    kind: Ints
+    same: Flags
+    value: Reals
+    at: Ints
+    waiting: pl.DataFrame | None
+
+    @classmethod
+    def none(cls) -> Sample:
+        """No verdicts."""
+        nothing, numbers = np.empty(0), np.empty(0, np.int64)
+        return cls(nothing, numbers, np.empty(0, bool), nothing, numbers, empty(WAITING))
+
+    def where(self, kept: Flags) -> Sample:
+        """Some of the verdicts."""
+        flat = ("probability", "kind", "same", "value", "at")
+        return replace(self, **{name: getattr(self, name)[kept] for name in flat})
+
+
+@dataclass(frozen=True)
 class Answers:
     """Answers of people about pairs of a scope.
 
@@ -60,16 +102,18 @@ class Answers:
         probability: of a match, when the pair was suggested (answers,).
         kind: its number in KINDS (answers,).
         same: whether the answer was `same` (answers,).
+        sample: those that were given in the order of the queue, and skipped pairs.
     """
 
     probability: Reals
     kind: Ints
     same: Flags
+    sample: Sample
 
     @classmethod
     def none(cls) -> Answers:
         """No answers."""
-        return cls(np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
+        return cls(np.empty(0), np.empty(0, np.int64), np.empty(0, bool), Sample.none())
 
 
 def kinds(compared: Compared, contradicts: Codes, held_back: Flags, first: Ints, pairs: Candidates) -> Codes:
@@ -93,7 +137,7 @@ def kinds(compared: Compared, contradicts: Codes, held_back: Flags, first: Ints,
     return np.asarray((sign * len(_PLACES) + place) * len(_TITLES) + compared.same_title, np.int8)
 
 
-def estimated(probability: Reals, kind: Codes, answers: Answers) -> Reals:
+def estimated(probability: Reals, kind: Ints | Codes, answers: Answers) -> Reals:
     """The probability of the answer `same`, given the answers so far; without any, the fitted one (pairs,).
 
     Args:

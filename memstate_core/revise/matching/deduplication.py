@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstate_core.revise.constraints import Constraints
-from memstate_core.revise.matching.answers import Answers, estimated, kinds, refuted
+from memstate_core.revise.matching.answers import FEW_PAIRS, Answers, estimated, kinds, refuted
 from memstate_core.revise.matching.arrays import Codes, Ints
 from memstate_core.revise.matching.belief.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.candidates.blocking import (
@@ -27,6 +27,7 @@ from memstate_core.revise.matching.comparison.comparisons import Compared
 from memstate_core.revise.matching.comparison.contradictions import BY_TITLE
 from memstate_core.revise.matching.comparison.field_names import common_names, with_common_names
 from memstate_core.revise.matching.comparison.sources import Origins
+from memstate_core.revise.matching.confirmation import confirming, with_confirmed
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted, with_namesakes
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
@@ -56,6 +57,7 @@ class Deduplicated:
         kinds: what kind of pair each is, its number in `answers.KINDS` (pairs,).
         reworded: pairs whose titles differ, but not in what they say besides (`Signs.reworded`) (pairs,).
         expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
+        confirmed: how many answers confirm pairs that nothing else merges; 0 for others (pairs,).
         field_names: the names under which fields were compared, by the other names that sources have for them.
         sizes: how many topics the group of each topic has, those merged into them before among them (topics,).
     """
@@ -75,6 +77,7 @@ class Deduplicated:
     kinds: Codes
     reworded: NDArray[np.bool_]
     expected: NDArray[np.float64]
+    confirmed: Ints
     field_names: Mapping[str, str]
     sizes: NDArray[np.float64]
 
@@ -85,7 +88,7 @@ class Deduplicated:
 
     def joins(self, rows: Ints) -> NDArray[np.float64]:
         """How many pairs of topics become one if some pairs of two groups do (rows,)."""
-        return np.asarray(self.sizes[self.pairs.a[rows]] * self.sizes[self.pairs.b[rows]])
+        return _joined_by(self.pairs, self.sizes)[rows]
 
     @property
     def doubt(self) -> NDArray[np.float64]:
@@ -149,14 +152,34 @@ def deduplicate(
     )  # fmt: skip
     return_freed_of(pairs)
     scored = with_namesakes(scored, same & seen.relations.competing, min(decision.namesakes, chance.share))
-    groups = _groups(pairs, decision.probability, scored.probability, apart, bars, topics=len(corpus), sure=sure)
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
-    expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
+    estimate = estimated(scored.probability, kind, said)
+    grouped = partial(_groups, pairs, apart=apart, bars=bars, topics=len(corpus), sure=sure)
+    groups = grouped(decision.probability, scored.probability)
+    confirmed = np.zeros(len(pairs), np.int64)
+    if len(said.same):
+        left = (np.minimum(decided, scored.probability) >= sure) & ~apart & (groups[pairs.a] != groups[pairs.b])
+        left &= _joined_by(pairs, _sizes(groups, merged)) <= FEW_PAIRS
+        confirmed = confirming(corpus, pairs, kind, estimate, left, said, sure=sure)
+    if confirmed.any():
+        some = confirmed > 0
+        scored = Scored(scored.weight, np.where(some, np.minimum(scored.probability, estimate), scored.probability))
+        counted = with_confirmed(pairs, some, decided, decision.probability, topics=len(corpus), sure=sure)
+        groups = grouped(counted, scored.probability)
     return Deduplicated(
-        pairs, seen.levels, scored, same, chance, apart, contradicts,
-        decision, groups, model, origins, sure, kind, seen.signs.reworded, expected, names,
-        np.asarray(np.bincount(groups, 1.0 + merged.absorbed)[groups], np.float64),
+        pairs, seen.levels, scored, same, chance, apart, contradicts, decision, groups, model, origins, sure, kind,
+        seen.signs.reworded, np.where(apart, 0.0, estimate), confirmed, names, _sizes(groups, merged),
     )  # fmt: skip
+
+
+def _sizes(groups: Ints, merged: EarlierMerges) -> NDArray[np.float64]:
+    """How many topics the group of each topic has, those merged into them before among them (topics,)."""
+    return np.asarray(np.bincount(groups, 1.0 + merged.absorbed)[groups], np.float64)
+
+
+def _joined_by(pairs: Candidates, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many pairs of topics become one if the groups of a pair do, by the sizes of groups (pairs,)."""
+    return np.asarray(sizes[pairs.a] * sizes[pairs.b])
 
 
 def barred(

@@ -38,6 +38,7 @@ def pair_frame(pairs: Sequence[Pair], band: str = "merge") -> pl.DataFrame:
     features = [{"name": name, "value": 1.0, "weight": weight} for name, weight in weights.items()]
     rows = [
         {"a": a, "b": b, "scope": SCOPES[0], "probability": p, "weight": math.log(p / (1 - p)), "features": features}
+        | {"confirmed_by": 0}
         for a, b, p in pairs
     ]
     frame = pl.DataFrame(rows, schema={name: PAIRS[name] for name in PAIRS if name != "band"})
@@ -106,7 +107,16 @@ def test_a_decision_holds_the_survivor_and_its_reasons() -> None:
     assert {feature["name"] for feature in payload.pop("features")} == {"title", "rank", "summary", "field:owner"}
     assert payload.pop("weight") == pytest.approx(math.log(99))
     named = {"survivor": "a", "partner": "a", "survivor_title": "A", "dropped_title": "B", "dropped_kind": None}
-    assert payload == named | {"probability": 0.99, "reading": None}
+    assert payload == named | {"probability": 0.99, "reading": None, "confirmed_by": 0}
+
+
+def test_a_decision_says_how_many_answers_confirm_its_strongest_pair() -> None:
+    pairs = pair_frame([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)])
+    decided = decide(pairs.with_columns(confirmed_by=pl.Series([60, 0, 70])), topic_frame())
+    assert [msgjson.decode(payload)["confirmed_by"] for payload in decided["payload_json"]] == [70, 70]
+    assert decided["reason"].str.ends_with("; 70 answers about such pairs confirm it").all()
+    decided = decide(pairs.with_columns(confirmed_by=pl.Series([60, 0, 0])), topic_frame())
+    assert [msgjson.decode(payload)["confirmed_by"] for payload in decided["payload_json"]] == [0, 0]
 
 
 def test_in_a_group_a_decision_holds_the_mean_probability_and_the_strongest_pair() -> None:

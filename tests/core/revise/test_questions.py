@@ -17,6 +17,7 @@ from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.answers import KINDS, Answers
 from memstate_core.revise.scope_matches import FEW_PAIRS, ScopeMatches
 from tests.core.revise.matching.corpora import corpus, dedupe
+from tests.core.revise.matching.given_answers import answers
 from tests.core.revise.test_verdicts import judged, ledger
 from tests.core.strategies import day
 
@@ -26,7 +27,7 @@ NONE = constraints(ledger(), empty(EVIDENCE_TOPIC))
 
 def test_pairs_that_answers_make_likely_are_asked_about() -> None:
     topics = [{"title": f"Notes of the meeting on the {place} bridge"} for place in ("northern", "southern", "old")]
-    same = Answers(np.full(40, 0.05), np.full(40, KINDS.index("title/")), np.ones(40, bool))
+    same = answers(*[(0.05, KINDS.index("title/"), True)] * 40)
     asked = []
     for said in (Answers.none(), same):
         found = dedupe(topics, answers=said)

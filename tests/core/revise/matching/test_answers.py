@@ -21,6 +21,7 @@ from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from tests.core.revise.matching.corpora import dedupe
 from tests.core.revise.matching.families import LANGUAGES, crowd, family, store
+from tests.core.revise.matching.given_answers import answers
 from tests.core.revise.test_verdicts import judged, ledger
 
 FIELD, ACROSS = KINDS.index("field/within"), KINDS.index("field/across")
@@ -28,11 +29,6 @@ FREE, TITLED = KINDS.index("/"), KINDS.index("field/within/one title")
 LIKELY = 0.95
 
 answer_lists = st.lists(st.tuples(st.floats(0.01, 0.999), st.sampled_from(range(len(KINDS))), st.booleans()))
-
-
-def answers(*rows: tuple[float, int, bool]) -> Answers:
-    probability, kind, same = zip(*rows, strict=True) if rows else ((), (), ())
-    return Answers(np.array(probability, float), np.array(kind, np.int64), np.array(same, bool))
 
 
 def estimate(probability: float, kind: int, said: Answers) -> float:
@@ -146,7 +142,7 @@ def unanswered() -> tuple[list[dict[str, Any]], Deduplicated]:
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)))
-def test_answers_order_questions_and_merge_nothing(kind: int) -> None:
+def test_answers_about_unlikely_pairs_order_questions_and_merge_nothing(kind: int) -> None:
     topics, without = unanswered()
     found = dedupe(topics, answers=answers(*[(0.05, kind, True)] * 60))
     assert np.array_equal(found.groups, without.groups)
