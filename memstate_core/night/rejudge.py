@@ -71,7 +71,7 @@ def rejudge(store: Store, served: Served) -> Rejudged:
         judged = _judged(run, corpus, before, made)
         scopes = judged["scope"].unique().sort()
         merged = merges_in_force(before)
-        found = search_scopes(store, run, corpus, empty(CHANGES), before, scopes, merged, suggested=None)
+        found = search_scopes(store, run, corpus, empty(CHANGES), before, scopes, merged, all_waiting=True)
         pairs = judged.select("a", "b").unique()
         outcomes = pair_outcomes(found, pairs, _ends(run, before, judgements(before).filter(verdict=SAME), "a", "b"))
     refused = judged.join(outcomes.filter(~pl.col("together")), on=["a", "b"])

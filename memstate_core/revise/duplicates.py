@@ -14,7 +14,6 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import Schema, empty
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, PAIRS
-from memstate_core.revise.answers import waiting
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.merge_memory import merges_in_force
 from memstate_core.revise.reliability import reliability
@@ -60,7 +59,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     corpus = load_corpus(store, run, stale)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
     merged = merges_in_force(before.filter(pl.col("scope").is_in(searched.implode())))
-    found = search_scopes(store, run, corpus, changed, before, searched, merged, suggested=waiting(before))
+    found = search_scopes(store, run, corpus, changed, before, searched, merged)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, run.policy, searched)

@@ -169,7 +169,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities, limits: 
         "weight": found.scored.weight[kept],
         "value": np.minimum(found.expected, found.sure)[kept] * np.maximum(found.joins(kept) / FEW_PAIRS, 1.0),
         "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
-        "confirmed_by": np.where(found.grouped, found.confirmed, 0)[kept],
+        "confirmed_by": np.where(found.grouped[kept], found.confirmed[kept], 0),
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
     joined = frame

@@ -11,7 +11,7 @@ import polars as pl
 
 from memstate_core.model.progress import tracked
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
-from memstate_core.revise.answers import answered, answers_of
+from memstate_core.revise.answers import answered, answers_of, waiting
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.answers import Answers
 from memstate_core.revise.matching.candidates.nearest import LARGE
@@ -59,7 +59,7 @@ def search_scopes(
     scopes: pl.Series,
     merged: pl.DataFrame,
     *,
-    suggested: pl.DataFrame | None,
+    all_waiting: bool = False,
 ) -> list[ScopeMatches]:
     """Searches scopes, but for those of a single topic; in several processes where that saves time.
 
@@ -73,11 +73,12 @@ def search_scopes(
         before: earlier decisions, in order.
         scopes: the scopes to search.
         merged: the merges in force (as of `merges_in_force`).
-        suggested: the pairs that are suggested (as of `waiting`); None if all count as suggested before all answers.
+        all_waiting: whether all pairs count as suggested before all answers, whatever the decisions say.
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
     answers = answered(before)
+    suggested = None if all_waiting or answers.is_empty() else waiting(before)
     merged_in = merged.partition_by("scope", as_dict=True)
     parts = [(scope, part) for scope in scopes if len(part := corpus.of(scope)) > 1]
     wanted = [

@@ -3,7 +3,7 @@
 A run leaves likely pairs to people where something contradicts in them, or where it abstains. They are asked about in
 random order, so the answers are a sample of them: if hardly any is `different`, hardly any of the others is, which an
 exact binomial test shows. A sample is one of the pairs that waited with it, so pairs that were suggested later need
-later answers; and whoever picks pairs of the queue may pick the clear ones, so these answers do not count.
+later answers. People who pick pairs of the queue may pick the clear ones, so `same` counts in the order of the queue.
 """
 
 from __future__ import annotations

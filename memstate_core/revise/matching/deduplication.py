@@ -88,7 +88,7 @@ class Deduplicated:
 
     def joins(self, rows: Ints) -> NDArray[np.float64]:
         """How many pairs of topics become one if some pairs of two groups do (rows,)."""
-        return _joined_by(self.pairs, self.sizes)[rows]
+        return np.asarray(self.sizes[self.pairs.a[rows]] * self.sizes[self.pairs.b[rows]])
 
     @property
     def doubt(self) -> NDArray[np.float64]:
@@ -159,7 +159,8 @@ def deduplicate(
     confirmed = np.zeros(len(pairs), np.int64)
     if len(said.same):
         left = (np.minimum(decided, scored.probability) >= sure) & ~apart & (groups[pairs.a] != groups[pairs.b])
-        left &= _joined_by(pairs, _sizes(groups, merged)) <= FEW_PAIRS
+        sizes = _sizes(groups, merged)
+        left &= sizes[pairs.a] * sizes[pairs.b] <= FEW_PAIRS
         confirmed = confirming(corpus, pairs, kind, estimate, left, said, sure=sure)
     if confirmed.any():
         some = confirmed > 0
@@ -175,11 +176,6 @@ def deduplicate(
 def _sizes(groups: Ints, merged: EarlierMerges) -> NDArray[np.float64]:
     """How many topics the group of each topic has, those merged into them before among them (topics,)."""
     return np.asarray(np.bincount(groups, 1.0 + merged.absorbed)[groups], np.float64)
-
-
-def _joined_by(pairs: Candidates, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many pairs of topics become one if the groups of a pair do, by the sizes of groups (pairs,)."""
-    return np.asarray(sizes[pairs.a] * sizes[pairs.b])
 
 
 def barred(

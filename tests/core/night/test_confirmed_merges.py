@@ -1,4 +1,4 @@
-"""Nights that merge what people's answers confirm: what was there, what came later, and what is taken back."""
+"""Nights that merge what people's answers confirm: pairs that waited, pairs that came later, and after an undo."""
 
 from __future__ import annotations
 

@@ -58,6 +58,22 @@ def listed_twice() -> dict[str, Topic]:
     return {"north001b": one | {"fields": [{"name": "price", "value": 5}]}}
 
 
+def test_merges_that_answers_confirm_count_as_those_of_people() -> None:
+    def made(dropped: str, **more: Any) -> tuple[Any, ...]:
+        kind, topic, payload = merged(dropped, "a")
+        return kind, topic, payload | more
+
+    rows = ledger(
+        made("b"), made("c", confirmed_by=0), made("d", confirmed_by=60), made("e", actor="person", probability=1.0)
+    )
+    assert merges_in_force(rows).select("actor", "probability").rows() == [
+        (None, 0.99), (None, 0.99), ("person", 0.99), ("person", 1.0),
+    ]  # fmt: skip
+    of = corpus([{"id": "a", "title": "Atlas"}, {"id": "z", "title": "Zebra"}])
+    found = earlier_merges(of, merges_in_force(rows))
+    assert (found.absorbed.tolist(), found.by_runs.tolist(), found.links) == ([4, 0], [2, 0], 2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("beside", [{}, listed_twice()], ids=["prices vary", "prices vary within a shop as well"])
 def test_what_comes_later_is_merged_like_what_came_at_once(tmp_path: Path, beside: dict[str, Topic]) -> None:

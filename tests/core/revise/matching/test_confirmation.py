@@ -151,6 +151,15 @@ def test_errors_of_one_list_are_merged_after_enough_answers() -> None:
     assert after.doubt[after.grouped].sum() < 1
 
 
+def test_confirmed_pairs_are_no_likelier_than_answers_say() -> None:
+    """One of the pairs that were asked about turned out to be two people."""
+    before, after = review(people(300, 120), true_pairs(300, 120) - {(0, 300)}, 110)
+    assert len(merged(after)) > 0
+    confirmed = after.confirmed > 0
+    assert (after.scored.probability[confirmed] == after.expected[confirmed]).all()
+    assert (after.scored.probability[confirmed] < before.scored.probability[confirmed]).all()
+
+
 def test_too_few_answers_merge_nothing_more() -> None:
     assert merged(review(people(300, 120), true_pairs(300, 120), ENOUGH - 1)[1]) == set()
 
