@@ -11,7 +11,7 @@ from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.constraints import resolved
 from memstate_core.revise.matching.answers import KINDS, Answers, Flags, Reals, Sample
 from memstate_core.revise.matching.arrays import Ints
-from memstate_core.revise.suggestions import drawn
+from memstate_core.revise.suggestions import drawn, likely
 from memstate_core.state.fold.decisions import (
     JUDGED,
     PAIR_SUGGESTED,
@@ -109,19 +109,23 @@ def _said(decisions: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(answers: pl.DataFrame, left: pl.DataFrame) -> pl.Series:
-    """Whether none of the pairs with the value of each waits that were suggested before the verdict and drawn first.
+    """Whether no pair waits that was suggested before each verdict and came before its pair in the queue.
+
+    Pairs of another value do not count: they are no part of the sample.
 
     Args:
-        answers: columns scope, a, b, value, at, in the order of `at`.
+        answers: columns scope, a, b, probability, value, at, in the order of `at`.
         left: pairs without a verdict, with the same columns.
     """
-    columns = ("scope", "a", "b", "value", "at")
+    columns = ("scope", "a", "b", "probability", "value", "at")
     rows = pl.concat(
         [part.select(columns).with_columns(left=pl.lit(flag)) for part, flag in ((answers, False), (left, True))]
     )
-    ranked = rows.with_columns(order=drawn().rank("ordinal"), value=(pl.col("value") * 1e4).round().cast(pl.Int64))
+    ranked = rows.with_columns(
+        likely=likely(), order=drawn().rank("ordinal"), value=(pl.col("value") * 1e4).round().cast(pl.Int64)
+    )
     ranked = ranked.sort("at", "left", descending=[False, True])
-    first = pl.when("left").then("order").cum_min().forward_fill().over("scope", "value")
+    first = pl.when("left").then("order").cum_min().forward_fill().over("scope", "value", "likely")
     return (
         ranked.with_columns(first=first)
         .filter(~pl.col("left"))

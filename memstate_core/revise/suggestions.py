@@ -30,7 +30,9 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
         searched: the scopes that were searched; suggestions of others stay as they are.
     """
     band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
-    valued = band.with_columns(value=pl.col("value").round(4)).sort("value", drawn(), descending=[True, False])
+    valued = band.with_columns(value=pl.col("value").round(4)).sort(
+        "value", likely(), drawn(), descending=[True, True, False]
+    )
     best = valued.filter(pl.int_range(pl.len()).over("scope") < policy.review_max_pairs)
     is_open = (
         suggestions(before)
@@ -44,6 +46,14 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
     moved = pl.col("was").is_null() | other | drifted | revalued.fill_null(False)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
     return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
+
+
+def likely() -> pl.Expr:
+    """What comes first among pairs of one value: those that the fit takes for as likely, not the answers alone.
+
+    They are what answers may confirm (`matching.confirmation`); columns probability, value.
+    """
+    return pl.col("probability") >= pl.col("value")
 
 
 def drawn() -> pl.Expr:

@@ -17,7 +17,7 @@ from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.revise.merge_verdicts import verdicts_on_merges
-from memstate_core.revise.suggestions import drawn
+from memstate_core.revise.suggestions import drawn, likely
 from memstate_core.run.served_state import Served
 from memstate_core.state.fold.decisions import (
     ARCHIVED,
@@ -35,7 +35,7 @@ VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
 
 
 def open_pairs(served: Served) -> pl.DataFrame:
-    """Suggested pairs in the order in which to decide them: by descending value, at random where that is the same.
+    """Suggested pairs in the order in which to decide them: by descending value, then the likely ones, then at random.
 
     Skipped ones are last. A pair with an archived topic is left out until the topic is active again.
 
@@ -47,7 +47,7 @@ def open_pairs(served: Served) -> pl.DataFrame:
     waiting = suggestions(served.transitions).filter(pl.col("a").is_in(active) & pl.col("b").is_in(active))
     known = waiting.join(verdicts, on=["a", "b"], how="left")
     rows = known.with_columns(skipped=pl.col("verdict").eq_missing(pl.lit(SKIP))).drop("verdict")
-    return rows.sort("skipped", "value", drawn(), descending=[False, True, False], nulls_last=True)
+    return rows.sort("skipped", "value", likely(), drawn(), descending=[False, True, True, False], nulls_last=True)
 
 
 def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) -> pl.DataFrame:

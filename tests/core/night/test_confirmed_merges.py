@@ -12,6 +12,7 @@ from memstate_core.night.checks.suite import served_conditions
 from memstate_core.night.rejudge import rejudge
 from memstate_core.night.verify import verify_store
 from memstate_core.revise.merge_history import merge_list
+from memstate_core.revise.suggestions import drawn
 from memstate_core.revise.verdicts import open_pairs, verdict_decisions
 from memstate_core.run.store import Store, open_store
 from tests.core.night.checks.damage import Damage, Home, forget, rewrite
@@ -111,7 +112,9 @@ def test_what_comes_later_takes_later_answers(
     store = open_store(Path(shutil.copytree(answered[0], tmp_path / "home")), {})
     listed(store, "second", PEOPLE, TWICE, 1, 5)
     assert night(store, 6).merged.counts["merges"] == 0
-    assert open_pairs(shard(store)).height == TWICE
+    waiting = open_pairs(shard(store))
+    assert waiting.height == TWICE
+    assert waiting["a"].to_list() == waiting.sort(drawn())["a"].to_list() != waiting.sort("a", "b")["a"].to_list()
     if undone:
         undo(store, confirmed(store)["dropped"][0], 7)
     answer(store, ENOUGH, 8)

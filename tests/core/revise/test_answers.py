@@ -122,6 +122,7 @@ def test_a_skipped_pair_does_not_stand_before_others() -> None:
         [],  # not suggested
         [asked(*QUEUE[0]), withdrawn(*QUEUE[0])],
         [(*asked(*QUEUE[0])[:2], asked(*QUEUE[0])[2] | {"value": 0.4})],  # of another value
+        [asked(*QUEUE[0], probability=0.4)],  # less likely than its value
         [asked(*QUEUE[0]), merged(QUEUE[0][1], QUEUE[0][0])],
     ],
 )

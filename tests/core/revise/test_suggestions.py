@@ -138,6 +138,16 @@ def test_the_likeliest_come_first() -> None:
     assert others(night(MANY, ledger())) == ["b", "d", "f", "c", "e"]
 
 
+def test_pairs_of_one_value_come_in_random_order_the_likely_ones_first() -> None:
+    pairs = [("a", other, 0.9) for other in "bcdefghijk"]
+    unlikely = band(*[(a, b, 0.4) for a, b, _ in pairs[:5]]).with_columns(value=pl.lit(0.9))
+    rows = pl.concat([unlikely, band(*pairs[5:])])
+    found = others(night(rows, ledger(), most=10))
+    assert sorted(found[:5]) == ["g", "h", "i", "j", "k"]
+    assert found not in (sorted(found[:5]) + sorted(found[5:]), sorted(found))
+    assert others(night(rows.sample(fraction=1, shuffle=True, seed=1), ledger(), most=10)) == found
+
+
 @pytest.mark.parametrize("most", [0, 2, 5])
 def test_no_more_than_policy_allows_are_open(most: int) -> None:
     first = night(MANY, ledger(), most=most)

@@ -29,11 +29,13 @@ def alike(*rows: tuple[int, bool], probability: float = LIKELY, value: float = S
     return answers(*[(probability, kind, same) for kind, same in rows], value=value, waiting=listed)
 
 
-def confirmed(said: Answers, kind: int = FIELD, likely: bool = True, topics: str = "ab") -> list[int]:
+def confirmed(
+    said: Answers, kind: int = FIELD, likely: bool = True, topics: str = "ab", fitted: float = LIKELY
+) -> list[int]:
     """How many answers confirm each pair of topics, all of one kind."""
     of = corpus([{"id": topic, "title": topic} for topic in topics])
     pairs = every_pair(of)
-    kinds, probability = np.full(len(pairs), kind, np.int8), np.full(len(pairs), LIKELY)
+    kinds, probability = np.full(len(pairs), kind, np.int8), np.full(len(pairs), fitted)
     estimate, flags = estimated(probability, kinds, said), np.full(len(pairs), likely)
     return confirming(of, pairs, kinds, estimate, flags, said, sure=SURE).tolist()
 
@@ -88,6 +90,14 @@ def test_a_kind_of_which_few_answers_are_different_counts_against_others() -> No
 
 def test_pairs_that_the_fit_does_not_take_for_the_same_are_not_confirmed() -> None:
     assert confirmed(alike(*[(FIELD, True)] * 100), likely=False) == [0]
+
+
+def test_pairs_that_answers_make_unlikely_are_not_confirmed_with_others_of_their_kind() -> None:
+    probability = np.repeat([0.9999, 0.91], [ENOUGH, 12])
+    same, value = probability > LIKELY, np.where(probability > LIKELY, SURE, 4.0)
+    said = given(probability, np.full(len(same), FIELD), same, value)
+    assert confirmed(said, fitted=0.9999) == [ENOUGH]
+    assert confirmed(said, fitted=0.91) == [0]
 
 
 def test_answers_about_unlikely_pairs_confirm_nothing() -> None:
