@@ -240,6 +240,7 @@ def shares(rates: list[float], stores: int) -> tuple[NDArray[np.float64], NDArra
     return counts[:, 0], counts[:, 1] / np.maximum(counts[:, 0], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RATES)
 def test_confirmed_pairs_are_hardly_ever_wrong_more_often_than_one_in_twenty(name: str) -> None:
     """Every night is one more try, so a few stores pass the bound by little."""
@@ -249,6 +250,7 @@ def test_confirmed_pairs_are_hardly_ever_wrong_more_often_than_one_in_twenty(nam
     assert (count * wrong).sum() <= 0.03 * max(1, count.sum())
 
 
+@pytest.mark.slow
 def test_where_one_in_twenty_is_wrong_pairs_are_seldom_confirmed() -> None:
     count, wrong = shares([0.05] * 6, 40)
     assert (count > 0).mean() < 1 / 3
