@@ -24,13 +24,12 @@ pytestmark = pytest.mark.slow
 
 PEOPLE, TWICE, ENOUGH = 260, 90, 59
 LAST_MERGE = (pl.col("kind") == "merged") & (pl.col("seq") == pl.col("seq").max().over("kind"))
-
 AN_ANSWER = (pl.col("kind") == "judged") & (pl.col("seq") == pl.col("seq").max().over("kind"))
 
 
-def listed(store: Store, people_of: str, count: int, twice: int, seed: int, at: int) -> None:
-    """Imports a list of people, some of whom are in it twice; their names begin with that of the list."""
-    record(store, observations(people(count, twice, seed), people_of), at)
+def listed(store: Store, name: str, seed: int, at: int) -> None:
+    """Imports a list of people, some of whom are in it twice; the names of observations begin with that of the list."""
+    record(store, observations(people(PEOPLE, TWICE, seed), name), at)
 
 
 def answer(store: Store, count: int, at: float) -> list[tuple[str, str]]:
@@ -50,7 +49,7 @@ def confirmed(store: Store) -> pl.DataFrame:
 def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Night, dict[str, str]]:
     """A store after a night, ENOUGH answers, and a second night; the topic of each observation before that."""
     store = open_store(tmp_path_factory.mktemp("answered"), {})
-    listed(store, "first", PEOPLE, TWICE, 0, 1)
+    listed(store, "first", 0, 1)
     assert night(store, 2).merged.counts["merges"] == 0
     named = ids(store)
     assert len(answer(store, ENOUGH, 3)) == ENOUGH
@@ -110,7 +109,7 @@ def test_what_comes_later_takes_later_answers(
 ) -> None:
     """A merge that a person undid meanwhile is an answer `different`, so as many others do not suffice."""
     store = open_store(Path(shutil.copytree(answered[0], tmp_path / "home")), {})
-    listed(store, "second", PEOPLE, TWICE, 1, 5)
+    listed(store, "second", 1, 5)
     assert night(store, 6).merged.counts["merges"] == 0
     waiting = open_pairs(shard(store))
     assert waiting.height == TWICE

@@ -49,7 +49,7 @@ def _word(chance: random.Random) -> str:
     return "".join(chance.choices(_SYLLABLES, k=3))
 
 
-def observations(topics: Sequence[Topic], prefix: str = "p") -> dict[str, Topic]:
+def observations(topics: Sequence[Topic], prefix: str) -> dict[str, Topic]:
     """The topics by name, with fields as observations have them."""
     return {
         f"{prefix}{place:04}": topic
