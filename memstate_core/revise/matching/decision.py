@@ -69,9 +69,9 @@ def lifted(scored: Scored, same: Flags) -> Scored:
     return Scored(weight, probability)
 
 
-def with_namesakes(scored: Scored, same: Flags, namesakes: float) -> Scored:
-    """Scores, with a probability of some pairs that leaves room for the share of them that are of two things."""
-    return Scored(scored.weight, np.where(same, np.minimum(scored.probability, 1 - namesakes), scored.probability))
+def capped(scored: Scored, some: Flags, most: Reals | float) -> Scored:
+    """Scores, with a probability of some pairs that is at most a given one."""
+    return Scored(scored.weight, np.where(some, np.minimum(scored.probability, most), scored.probability))
 
 
 def decide(

@@ -29,7 +29,7 @@ from memstate_core.revise.matching.comparison.field_names import common_names, w
 from memstate_core.revise.matching.comparison.sources import Origins
 from memstate_core.revise.matching.confirmation import confirming, with_confirmed
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.decision import Decision, decide, identical, lifted, with_namesakes
+from memstate_core.revise.matching.decision import Decision, capped, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fit.fellegi_sunter import MatchModel, Scored, fit, score
 
@@ -151,26 +151,30 @@ def deduplicate(
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
     return_freed_of(pairs)
-    scored = with_namesakes(scored, same & seen.relations.competing, min(decision.namesakes, chance.share))
+    scored = capped(scored, same & seen.relations.competing, 1 - min(decision.namesakes, chance.share))
     kind = kinds(seen.levels, contradicts, decision.held_back, origins.first, pairs)
     estimate = estimated(scored.probability, kind, said)
     grouped = partial(_groups, pairs, apart=apart, bars=bars, topics=len(corpus), sure=sure)
     groups = grouped(decision.probability, scored.probability)
     confirmed = np.zeros(len(pairs), np.int64)
     if len(said.same):
-        left = (np.minimum(decided, scored.probability) >= sure) & ~apart & (groups[pairs.a] != groups[pairs.b])
-        sizes = _sizes(groups, merged)
-        left &= sizes[pairs.a] * sizes[pairs.b] <= FEW_PAIRS
+        left = ~apart & (np.minimum(decided, scored.probability) >= sure) & _between(pairs, groups, merged)
         confirmed = confirming(corpus, pairs, kind, estimate, left, said, sure=sure)
     if confirmed.any():
         some = confirmed > 0
-        scored = Scored(scored.weight, np.where(some, np.minimum(scored.probability, estimate), scored.probability))
+        scored = capped(scored, some, estimate)
         counted = with_confirmed(pairs, some, decided, decision.probability, topics=len(corpus), sure=sure)
         groups = grouped(counted, scored.probability)
     return Deduplicated(
         pairs, seen.levels, scored, same, chance, apart, contradicts, decision, groups, model, origins, sure, kind,
         seen.signs.reworded, np.where(apart, 0.0, estimate), confirmed, names, _sizes(groups, merged),
     )  # fmt: skip
+
+
+def _between(pairs: Candidates, groups: Ints, merged: EarlierMerges) -> NDArray[np.bool_]:
+    """Pairs of two groups that are so small that it makes no difference to the order of questions (pairs,)."""
+    sizes = _sizes(groups, merged)
+    return np.asarray((groups[pairs.a] != groups[pairs.b]) & (sizes[pairs.a] * sizes[pairs.b] <= FEW_PAIRS))
 
 
 def _sizes(groups: Ints, merged: EarlierMerges) -> NDArray[np.float64]:
