@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.judged_merges import review_merged
+from memstate_pipeline.cli.needed_answers import needed_answers, needed_lines
 from memstate_pipeline.cli.shared.corrections import correcting, named_topic, publish, published_lines
 from memstate_pipeline.cli.shared.options import Now, moment
-from memstate_pipeline.cli.shared.output import Json, show
+from memstate_pipeline.cli.shared.output import Json, show, show_lines
 from memstate_pipeline.cli.shared.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.spot_checks import check_lines, waiting_merges
 from memstate_pipeline.cli.undo_file import undo_file
@@ -22,7 +23,6 @@ from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
 
 if TYPE_CHECKING:
-    from memstate_core.run.served_state import Served
     from memstate_core.run.store import Store
 
 PAIRS_SHOWN = 20
@@ -103,8 +103,6 @@ def review(
     The most informative pairs come first, then spot checks of merges. `same` confirms a merge, `different` undoes it.
     On a terminal, asks for a verdict on each; otherwise pass --decide or --file.
     """
-    from memstate_core.run.served_state import read_served
-
     at, store = moment(now), context.obj.store
     if merged:
         if decide or file is not None:
@@ -113,14 +111,12 @@ def review(
         return
     verdicts = given_verdicts(decide or [], file)
     if not decide and file is None:
-        shards = read_served(store)
-        pairs, waiting = _waiting(shards, limit or PAIRS_SHOWN)
-        doubtful, checks = waiting_merges(store, shards, limit or PAIRS_SHOWN)
+        listed = _to_review(store, limit or PAIRS_SHOWN)
         if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            document = {"open": waiting, "pairs": pairs, "merged": doubtful, "spot_checks": checks}
-            show(document, as_json, lambda: [*_pair_list([*pairs, *doubtful], waiting), *check_lines(checks)])
+            show(listed, as_json, lambda: _review_lines(listed))
             return
-        verdicts = ask_verdicts([*pairs, *doubtful])
+        show_lines(needed_lines(listed["confirmation"]))
+        verdicts = ask_verdicts([*listed["pairs"], *listed["merged"]])
     if not verdicts:
         show({"decided": []}, as_json, lambda: [_UNDECIDED])
         return
@@ -198,20 +194,30 @@ def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> di
     return {**published, "decided": [verdict for verdict in decided if frozenset((verdict["a"], verdict["b"])) in new]}
 
 
-def _waiting(shards: Mapping[str, Served], limit: int) -> tuple[list[dict[str, Any]], int]:
-    """The first open pairs of all shards, and the number of open pairs."""
+def _to_review(store: Store, limit: int) -> dict[str, Any]:
+    """The first open pairs and merges to check of all shards, and what the answers so far say about others."""
     from memstate_core.revise.pair_view import side_by_side
     from memstate_core.revise.verdicts import open_pairs
+    from memstate_core.run.served_state import read_served
 
-    found = {shard: open_pairs(served) for shard, served in shards.items()}
-    pairs = [pair for shard, rows in found.items() for pair in side_by_side(shards[shard], rows.head(limit))]
+    shards = read_served(store)
+    waits = {shard: open_pairs(served) for shard, served in shards.items()}
+    pairs = [pair for shard, rows in waits.items() for pair in side_by_side(shards[shard], rows.head(limit))]
     pairs.sort(key=lambda pair: (pair["skipped"], pair["value"] is None, -(pair["value"] or 0.0)))
-    return pairs[:limit], sum(rows.height for rows in found.values())
+    merged, checks = waiting_merges(store, shards, limit)
+    return {
+        "open": sum(rows.height for rows in waits.values()),
+        "pairs": pairs[:limit],
+        "merged": merged,
+        "spot_checks": checks,
+        "confirmation": needed_answers(store, shards, waits),
+    }
 
 
-def _pair_list(pairs: Sequence[dict[str, Any]], waiting: int) -> list[str]:
-    lines = [line for pair in pairs for line in [*pair_lines(pair), ""]]
+def _review_lines(listed: Mapping[str, Any]) -> list[str]:
     return [
-        *lines,
-        f"open pairs: {waiting}; record a verdict with: memstate review --decide A:B=same (or different, skip)",
+        *(line for pair in (*listed["pairs"], *listed["merged"]) for line in [*pair_lines(pair), ""]),
+        f"open pairs: {listed['open']}; record a verdict with: memstate review --decide A:B=same (or different, skip)",
+        *needed_lines(listed["confirmation"]),
+        *check_lines(listed["spot_checks"]),
     ]

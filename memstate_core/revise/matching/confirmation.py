@@ -51,6 +51,22 @@ def confirming(
     return found
 
 
+def needed(kind: Codes, since: Ints, answers: Answers, *, sure: float) -> Ints:
+    """How many more answers in a row, all of them `same`, would confirm each of some likely pairs (pairs,).
+
+    Answers about pairs of other kinds count for the first test alone, so it may take more.
+
+    Args:
+        kind: what kind of pair each is, its number in `answers.KINDS` (pairs,).
+        since: the position of the decision that suggests it (pairs,).
+        answers: the answers so far.
+        sure: the probability from which a pair is likely.
+    """
+    sample = _likely(answers, sure)
+    of_all = _missing(*_given(sample, since), RIGHT)
+    return np.asarray(np.maximum(of_all, _missing(*_given_about(sample, kind, since), MOSTLY)), np.int64)
+
+
 def with_confirmed(
     pairs: Candidates, confirmed: Flags, probability: Reals, decided: Reals, *, topics: int, sure: float
 ) -> Reals:
@@ -88,13 +104,18 @@ def _suggested(corpus: Corpus, pairs: Candidates, sample: Sample) -> tuple[Flags
 
 def _counts(sample: Sample, kind: Codes, since: Ints) -> Ints:
     """How many answers were given since some positions; 0 where they do not suffice for a kind (pairs,)."""
-    given, wrong = _given(sample, since)
-    own, own_wrong = np.zeros_like(since), np.zeros_like(since)
-    for one in np.unique(sample.kind):
-        rows = kind == one
-        own[rows], own_wrong[rows] = _given(sample.where(sample.kind == one), since[rows])
+    (given, wrong), (own, own_wrong) = _given(sample, since), _given_about(sample, kind, since)
     enough = _refute(given, wrong, RIGHT) & _refute(own, own_wrong, MOSTLY)
     return np.where(enough, given, 0)
+
+
+def _given_about(sample: Sample, kind: Codes, since: Ints) -> tuple[Ints, Ints]:
+    """Of the verdicts about each kind, as `_given` ((positions,) each)."""
+    given, wrong = np.zeros_like(since), np.zeros_like(since)
+    for one in np.unique(sample.kind):
+        rows = kind == one
+        given[rows], wrong[rows] = _given(sample.where(sample.kind == one), since[rows])
+    return given, wrong
 
 
 def _given(sample: Sample, since: Ints) -> tuple[Ints, Ints]:
@@ -109,3 +130,16 @@ def _refute(given: Ints | int, wrong: Ints | int, share: float) -> Flags:
     from scipy.special import bdtr  # only here: importing it takes a while
 
     return np.asarray(bdtr(np.asarray(wrong, float), np.asarray(given), 1 - share) < IMPROBABLE)
+
+
+def _missing(given: Ints, wrong: Ints, share: float) -> Ints:
+    """How many more answers, none of them wrong, make a share improbable (as of `given`)."""
+    counts, place = np.unique(wrong, return_inverse=True)
+    fewest = np.array([_fewest(int(count), share) for count in counts], np.int64)
+    return np.asarray(np.maximum(0, fewest[place] - given), np.int64)
+
+
+def _fewest(wrong: int, share: float) -> int:
+    """The size of the smallest sample in which so few wrong ones are improbable."""
+    most = (wrong + 4 * (wrong + 1) ** 0.5 + 4) / (1 - share)  # its mean of wrong ones is four deviations more
+    return int(np.argmax(_refute(np.arange(int(most)), wrong, share)))

@@ -22,6 +22,7 @@ from memstate_core.state.fold.decisions import judgements
 from memstate_core.state.lock import exclusive
 from tests import warm
 from tests.core.frames import filled
+from tests.core.revise.matching.people import observations, people
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, clean_environment, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -226,6 +227,33 @@ def test_a_terminal_asks_for_a_verdict_on_each_pair(home: Path, memstate: Memsta
     assert sorted(verdicts.rows()) == sorted([(*dull, "different"), (*informative, "skip")])
     assert answered(memstate("review", "--json"))["pairs"][0]["skipped"] is True
     assert "no verdict was recorded" in on_terminal(home, b"q\n")
+
+
+def test_review_says_how_many_answers_are_missing_until_nights_merge_the_rest(tmp_path: Path) -> None:
+    home, listed = tmp_path / "home", observations(people(200, 75), "person")
+    rows = [{"observation_id": name, "placement": "new_topic"} | row for name, row in listed.items()]
+    imported(home, rows)
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    found = run_memstate(home, "review", "--json").document
+    assert found["confirmation"] == [{"scope": "user:ines", "likely": 75, "answers": 59, "others": 16}]
+    line = "after 59 more answers `same` in the order of this list, nights merge 16 of the 75 likely pairs that wait"
+    assert f"user:ines: {line}\n" in run_memstate(home, "review").stdout
+    assert line in on_terminal(home, b"s\nq\n")
+    ends = [
+        [pair[side]["id"] for side in "ab"]
+        for pair in run_memstate(home, "review", "--limit", "58", "--json").document["pairs"]
+    ]
+    options = [option for a, b in ends for option in ("--decide", f"{a}:{b}=same")]
+    assert run_memstate(home, "review", *options).code == 0
+    line = "your answers confirm up to 16 of the 16 likely pairs that wait; the next night merges them"
+    assert f"user:ines: {line}\n" in run_memstate(home, "review").stdout
+    night = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z")
+    assert night.code == 0
+    assert run_memstate(home, "review", "--json").document["confirmation"] == []
+    confirmed = [
+        merge for merge in run_memstate(home, "merges", "--json").document["merges"] if "answers" in merge["reason"]
+    ]
+    assert len(confirmed) == 16
 
 
 def test_a_pair_with_different_keys_says_why_it_was_not_merged(home: Path, memstate: Memstate) -> None:

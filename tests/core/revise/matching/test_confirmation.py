@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memstate_core.revise.matching.answers import KINDS, Answers, estimated
 from memstate_core.revise.matching.candidates.blocking import Candidates
-from memstate_core.revise.matching.confirmation import confirming, with_confirmed
+from memstate_core.revise.matching.confirmation import confirming, needed, with_confirmed
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
@@ -83,6 +83,32 @@ def test_a_kind_that_is_often_different_neither_is_confirmed_nor_stands_against_
 def test_a_kind_of_which_few_answers_are_different_counts_against_others() -> None:
     said = alike(*[(TITLE, True)] * 20, *[(TITLE, False)] * 2, *[(FIELD, True)] * ENOUGH)
     assert confirmed(said, FIELD) == confirmed(said, TITLE) == [0]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ([], ENOUGH),
+        ([(FIELD, True)] * 20, ENOUGH - 20),
+        ([(TITLE, True)] * 50, 14),
+        ([(FIELD, True)] * ENOUGH, 0),
+        ([(FIELD, True)] * 90, 0),
+        ([(FIELD, False), *[(FIELD, True)] * 60], 93 - 61),
+        ([(FIELD, False), (TITLE, False), *[(FIELD, True)] * 60, *[(TITLE, True)] * 40], 124 - 102),
+        ([(NUMBER, False)] * 12, ENOUGH),
+    ],
+)
+def test_the_answers_that_are_needed_are_those_that_confirm(said: list[tuple[int, bool]], expected: int) -> None:
+    kind, since = np.full(1, FIELD, np.int8), np.zeros(1, np.int64)
+    assert needed(kind, since, alike(*said), sure=SURE).tolist() == [expected]
+    assert confirmed(alike(*said, *[(FIELD, True)] * expected)) == [sum(kind != NUMBER for kind, _ in said) + expected]
+    assert confirmed(alike(*said, *[(FIELD, True)] * (expected - 1))) == [0] or not expected
+
+
+def test_pairs_that_were_suggested_after_answers_need_as_many_again() -> None:
+    said = alike(*[(FIELD, True)] * 70)
+    kinds, since = np.array([FIELD, FIELD, TITLE], np.int8), np.array([0, 70, 40])
+    assert needed(kinds, since, said, sure=SURE).tolist() == [0, ENOUGH, ENOUGH - 30]
 
 
 # Which pairs
