@@ -109,7 +109,7 @@ def _named(records: list[Observation], attribute: str, column: str) -> pl.DataFr
 
 def _truth(file: Path, ids: pl.Series) -> Ints:
     """Keys of all pairs that the listed ones connect."""
-    pairs = pl.read_csv(file, has_header=False, new_columns=["a", "b"], infer_schema=False)
+    pairs = pl.read_csv(file, has_header=False, schema={"a": pl.String, "b": pl.String}, raise_if_empty=False)
     rows = pl.DataFrame({"id": ids}).with_row_index("row")
     known = pairs.join(rows, left_on="a", right_on="id").join(rows, left_on="b", right_on="id", suffix="_b")
     if known.height < pairs.height:

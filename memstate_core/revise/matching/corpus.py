@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
-from memstate_core.revise.matching.arrays import Ints, codes_of, pair_products, tfidf
+from memstate_core.revise.matching.arrays import Floats, Ints, codes_of, pair_products, tfidf
+from memstate_core.revise.matching.texts.codes import TitleCodes
 from memstate_core.revise.matching.texts.field_texts import FieldTexts
 from memstate_core.revise.matching.texts.marks import Marks, marks_of
 from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
@@ -30,6 +31,8 @@ _NOT_STATED = (
     "sconosciuto", "onbekend",
 )  # fmt: skip
 """What programs and people write in place of a value; in lower case."""
+OFTEN = 5
+"""Topics that have a value, from which on a source that has it alone uses a word of its own."""
 _MIN_REMAINDER = 3
 """Words that a summary must add to title and fields before it is compared."""
 
@@ -128,6 +131,11 @@ class Corpus:
         return UnitDifferences(self.title_units, self.titles)
 
     @cached_property
+    def title_codes(self) -> TitleCodes:
+        """The codes of titles."""
+        return TitleCodes(self.titles)
+
+    @cached_property
     def summaries(self) -> list[str]:
         """The summaries; empty where there is none."""
         return self.topics["summary"].fill_null("").to_list()
@@ -151,6 +159,37 @@ class Corpus:
     def field_texts(self) -> FieldTexts:
         """The values of fields, ready to compare pairs of them."""
         return FieldTexts(self.fields["text"])
+
+    @cached_property
+    def value_use(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which field values several sources have, and which one has alone, but for OFTEN topics or more.
+
+        Spaces and signs aside (two arrays, (rows of `fields`)).
+        """
+        held = self._values_of_names.with_row_index("at").join(self.sources.cast({"row": pl.Int64}), on="row")
+        sources, topics = pl.col("source").n_unique(), pl.col("row").n_unique()
+        used = held.with_columns(
+            shared=(sources > 1).over("name", "value"), often=(topics >= OFTEN).over("name", "value")
+        )
+        found = np.zeros((2, self.fields.height), bool)
+        for place, chosen in enumerate((pl.col("shared"), ~pl.col("shared") & pl.col("often"))):
+            found[place, used.filter(chosen)["at"].to_numpy()] = True
+        return found[0], found[1]
+
+    @cached_property
+    def value_rarity(self) -> Floats:
+        """The rarity of each field value in nats; 0 where the title has all of its units (rows of `fields`)."""
+        holders = self._values_of_names.select(pl.len().over("name", "value")).to_series().to_numpy()
+        units, size = self.value_units
+        row = self.fields["row"].to_numpy().astype(np.int64)
+        titled = pair_products(units, self.title_units.own, np.arange(len(row)), row) >= size
+        return np.where(titled, 0.0, np.log(len(self) / holders)).astype(np.float32)
+
+    @property
+    def _values_of_names(self) -> pl.DataFrame:
+        """The values of fields (columns row, name, value: equal where nothing but spaces and signs differs)."""
+        texts = self.field_texts
+        return self.fields.select(pl.col("row").cast(pl.Int64), "name", value=pl.Series(texts.squeezed[texts.code]))
 
     @cached_property
     def titles_of_summary(self) -> Ints:

@@ -14,10 +14,11 @@ from memstate_core.revise.matching.arrays import Codes
 from memstate_core.revise.matching.belief.decoys import Reals, hidden_siblings
 from memstate_core.revise.matching.belief.links import components, witnesses
 from memstate_core.revise.matching.candidates.blocking import Candidates
-from memstate_core.revise.matching.comparison.contradictions import BY_TITLE, BY_WORDING, MIN_ANCHORS
+from memstate_core.revise.matching.comparison.contradictions import BY_TITLE, BY_WORDING
 from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.siblings import Signs
 from memstate_core.revise.matching.comparison.sources import SourceRelations
+from memstate_core.revise.matching.comparison.varying_fields import MIN_ANCHORS
 
 MAX_CONTRADICTED = 0.1
 """The share of likely links that contradict each other up to which the fit is believed. If a sibling without a

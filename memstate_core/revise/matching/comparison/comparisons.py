@@ -236,12 +236,12 @@ def _numbers(corpus: Corpus, pairs: Candidates) -> Levels:
     shared ones are rare, or one has a rare code to which the other adds letters, 5 both have a code that no third
     topic has.
     """
-    overlap, titles = corpus.title_units.overlap(pairs.a, pairs.b, numeric=True), corpus.title_differences
+    overlap, titles = corpus.title_units.overlap(pairs.a, pairs.b, numeric=True), corpus.title_codes
     shared, conflict = overlap.shared, overlap.conflict
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
     level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
-    level = np.where(((level == 3) & (shared > RARE_CODE)) | titles.share_stem(pairs.a, pairs.b), 4, level)
-    return np.where(titles.share_code(pairs.a, pairs.b), 5, np.where(both, level, NOTHING)).astype(np.int8)
+    level = np.where(((level == 3) & (shared > RARE_CODE)) | titles.stems(pairs.a, pairs.b), 4, level)
+    return np.where(titles.shared(pairs.a, pairs.b), 5, np.where(both, level, NOTHING)).astype(np.int8)
 
 
 def _summary(corpus: Corpus, pairs: Candidates) -> Levels:

@@ -22,19 +22,19 @@ from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.identifiers import InCommon
 from memstate_core.revise.matching.comparison.siblings import FAMILY, Signs, flagged
 from memstate_core.revise.matching.comparison.sources import SourceRelations
+from memstate_core.revise.matching.comparison.varying_fields import (
+    MIN_ANCHORS,
+    VARYING,
+    agreeing,
+    contradicting_fields,
+)
 
 SAME_SHARE = 0.5
 """Nats within which another topic shares as much. From FAMILY on, spelling variants count as different; between
 duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once, so
 that a group of them is no family."""
-MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
-"""Pairs that show whether a part varies among duplicates, and the shares of contradictions between which it does."""
-DISTINGUISHING = 0.35
-"""The share of contradictions among identical pairs beyond which a field distinguishes things of one text."""
-MOSTLY_SAME = 0.5
-"""The share of contradictions below which a field is mostly the same among duplicates."""
-OFTEN = 0.25
-"""The share of contradictions over two sources from which numbers of a field are each source's own."""
+MOSTLY = 0.6
+"""The share of pairs with unlike summaries up to which summaries vary among duplicates."""
 ENDS_AT_ONCE = 8_000_000
 """Topics of pairs that are counted at a time: some 600 MiB."""
 REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
@@ -68,61 +68,18 @@ def contradiction(
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     differing = flagged(found.fields.filter("contradicts"), len(pairs))
-    field = (_contradicting_fields(found, relations, merged, common) | (namesakes & differing)) & ~excused
+    field = (contradicting_fields(found, pairs, relations, merged, common) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
+    replaced = found.own & ~alone & ~agreeing(found.fields, len(pairs))
     by_reason = (
         title,
         found.number & alone,
         field,
-        summary | (namesakes & ~excused),
+        summary | ((namesakes | replaced) & ~excused),
         found.added & alone,
         found.wording & alone,
     )
     return np.select(by_reason, np.arange(1, len(REASONS), dtype=np.int8), np.int8(0))
-
-
-def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame, common: InCommon) -> Flags:
-    """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
-
-    Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
-    duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
-    a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
-    summary, these pairs contradict each other in the field that distinguishes the siblings, so a field varies there
-    only if most of them agree, and else its values must be the same: in two formats, those of siblings hardly ever
-    contradict each other. Values that neither agree nor contradict each other say nothing about what varies. Pairs that
-    share an identifier may differ in the words of texts.
-
-    Numbers and days that differ in less than OFTEN of the pairs over two sources are not what each source measures or
-    sets itself: they are errors, or those of namesakes. Only errors are in pairs that share a value which no source
-    has twice. Words are spelt by each source in its own way. Where all fields contradict each other, of which two are
-    mostly the same in these pairs, the title alone is no reason to take that for chance.
-    """
-    contradicts = np.zeros(len(found.shared), bool)
-    excused = pl.col("worded") & pl.col("pair").is_in(np.flatnonzero(common.identifier))
-    in_error = pl.col("pair").is_in(np.flatnonzero(common.value))
-    within = ~pl.col("across") & pl.col("identical")
-    sets = (
-        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0), OFTEN),
-        (~relations.competing, found.identical, within, (VARYING, DISTINGUISHING), 0.0),
-    )
-    for among, anchors, earlier, bounds, often in sets:
-        shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
-        compared = shown.filter(pl.col("contradicts") | pl.col("same"))
-        seen = [compared.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
-        counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
-        share = pl.col("share")
-        varies = (pl.col("len") >= MIN_ANCHORS) & share.is_between(*bounds)
-        own, seldom = (counts.filter(varies & chosen)["name"] for chosen in (share >= often, share < often))
-        varying = pl.col("name").is_in(own.implode()) | (
-            pl.col("name").is_in(seldom.implode()) & (in_error | pl.col("worded"))
-        )
-        apart = counts.filter((pl.col("len") >= MIN_ANCHORS) & (share > bounds[1]))["name"]
-        unlike = pl.col("name").is_in(apart.implode()) & ~pl.col("same")
-        mostly_same = pl.col("contradicts") & pl.col("name").is_in(counts.filter(share < MOSTLY_SAME)["name"].implode())
-        in_all = pl.col("contradicts").all().over("pair") & (mostly_same.sum().over("pair") >= 2)
-        wrong = found.fields.filter((pl.col("contradicts") & ~excused & (~varying | in_all)) | unlike)
-        contradicts |= flagged(wrong, len(contradicts)) & among
-    return contradicts
 
 
 def _unlike_summaries(found: Signs, alone: Flags) -> Flags:

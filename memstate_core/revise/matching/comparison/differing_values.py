@@ -40,17 +40,21 @@ SHORT_SUMMARY, REPLACED = 12, 2
 
 
 def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
-    """Fields of which both topics have a value (columns pair, name, contradicts, worded, accents, same).
-
-    `worded` says that texts contradict each other by more than numbers, `accents` that a text has the same words with
-    other accents, `same` that nothing but spelling differs.
+    """Fields of which both topics have a value.
 
     Args:
         corpus: the topics.
         values: the values of pairs' fields (`Corpus.value_pairs`).
+
+    Returns:
+        Columns pair, name, contradicts, worded (texts contradict each other by more than numbers), accents (a text has
+        the same words with other accents), same (nothing but spelling differs), shared (several sources state each of
+        the two values), own (one of them is a word of its source alone), rarity (that of the first value, in nats; 0
+        where its topic's title states it).
     """
-    texts = corpus.field_texts
-    a, b = (texts.code[values[side].to_numpy()] for side in ("value", "value_b"))
+    shared, own = corpus.value_use
+    texts, rows, rows_b = corpus.field_texts, values["value"].to_numpy(), values["value_b"].to_numpy()
+    a, b = (texts.code[side] for side in (rows, rows_b))
     one_dated = (values["day"].is_null() != values["day_b"].is_null()).to_numpy()
     differ, numbered = _contradicting_texts(texts, a, b, values["letters"].to_numpy(), one_dated)
     seen = (
@@ -62,6 +66,9 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
             numbered=pl.Series(numbered, dtype=pl.Boolean),
             marked=pl.Series(differently_marked(texts.marks, a, b), dtype=pl.Boolean),
             accents=pl.Series(differently_accented(texts.written, a, b), dtype=pl.Boolean),
+            shared=pl.Series(shared[rows] & shared[rows_b], dtype=pl.Boolean),
+            own=pl.Series(own[rows] | own[rows_b], dtype=pl.Boolean),
+            rarity=pl.Series(corpus.value_rarity[rows], dtype=pl.Float32),
             squeezed=pl.Series(texts.squeezed[a] == texts.squeezed[b], dtype=pl.Boolean),
             units=(pl.col("unit") != pl.col("unit_b")).fill_null(False),
             timed=pl.coalesce(other_clock(), other_duration()),
@@ -72,8 +79,8 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
     contradicts = pl.coalesce(typed, "words") | otherwise
     same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), "squeezed")
     worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
-    found = seen.select("pair", "name", "accents", contradicts=contradicts, worded=worded, same=same)
-    return found.sort("pair", "name")
+    kept = "pair", "name", "accents", "shared", "own", "rarity"
+    return seen.select(*kept, contradicts=contradicts, worded=worded, same=same).sort("pair", "name")
 
 
 def _contradicting_texts(
@@ -126,6 +133,7 @@ class Summaries:
     Attributes:
         same: the same units in the same order under the same signs and accents (pairs,).
         replaced: one template with words or numbers that differ, or stand in another order (pairs,).
+        own: the same, or each has a number or a word of its own that few summaries have (pairs,).
         unlike: each says something of its own, and they share little (pairs,).
         added: short ones of which one adds few words to the other (pairs,).
         accents: one template with the same words under other accents (pairs,).
@@ -133,6 +141,7 @@ class Summaries:
 
     same: Flags
     replaced: Flags
+    own: Flags
     unlike: Flags
     added: Flags
     accents: Flags
@@ -156,7 +165,8 @@ def compared_summaries(corpus: Corpus, pairs: Candidates) -> Summaries:
     differs = both(_only(texts.distinctive, pairs.a, pairs.b)) | (brief & few & both(only)) | marked | order | denied
     added = template & few & (smaller > 0) & (smaller <= SHORT_VALUE) & either(only) & ~both(only)
     same = ~either(only) & ~marked & ~order & ~accents
-    flags = same, template & differs, ~template & both(only), added, template & accents
+    own = differs | both(_only(texts.uncommon, pairs.a, pairs.b))
+    flags = same, template & differs, template & own, ~template & both(only), added, template & accents
     return Summaries(*(np.asarray(each) for each in flags))
 
 

@@ -52,9 +52,9 @@ class Signs:
             contradicts; none where the summaries say nothing besides the titles (pairs,).
         number: one title has numbers where the other has none of its own, other than values of the other topic's
             fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
-        fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
-            things); sorted.
+        fields: fields of which both topics have a value: columns as of `differing_fields`; sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
+        own: both summaries follow one template, and each has a number or an uncommon word of its own (pairs,).
         unlike: the titles have the same words in the same order, and the summaries little in common (pairs,).
         code: both titles share a code that no third topic has (pairs,).
         stem: the same, but one title adds letters to the code (pairs,).
@@ -77,6 +77,7 @@ class Signs:
     number: Flags
     fields: pl.DataFrame
     summary: Flags
+    own: Flags
     unlike: Flags
     code: Flags
     stem: Flags
@@ -98,8 +99,8 @@ def signs(
         formats: which fields sources write into their titles.
         relations: how the sources of the pairs relate.
     """
-    index, stated = corpus.title_differences, formats.stated(corpus, pairs, relations)
-    code, stem = index.share_code(pairs.a, pairs.b), index.share_stem(pairs.a, pairs.b)
+    stated, codes = formats.stated(corpus, pairs, relations), corpus.title_codes
+    code, stem = codes.shared(pairs.a, pairs.b), codes.stems(pairs.a, pairs.b)
     settled = _differ(corpus, pairs, stated) & ~(relations.competing & (code | stem))
     rest = np.flatnonzero(~settled)
     some = stated[0][rest], stated[1][rest]
@@ -163,6 +164,7 @@ def _all_signs(
         "identical": titled & summaries.same & (differing <= corpus.summarised[a]),
         "number": (numbers[0] > 0) ^ (numbers[1] > 0),
         "summary": same & summaries.replaced,
+        "own": same & summaries.own,
         "unlike": titled & summaries.unlike,
         "added": same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
         "wording": order | accents | added | summaries.added | disagreeing,

@@ -12,6 +12,8 @@ from memstate_core.revise.matching.texts.tokens import is_number
 
 RARE = 2
 """Summaries that have a word, up to which it is rare."""
+UNCOMMON = 0.05
+"""The share of summaries up to which a word is uncommon."""
 
 
 class SummaryTexts:
@@ -24,6 +26,7 @@ class SummaryTexts:
     Attributes:
         written: the summaries.
         every: their units, CSR of ones (topics, units).
+        uncommon: those that are numbers, or that few summaries have, CSR of ones (topics, units).
         distinctive: those that are numbers or rare, CSR of ones (topics, units).
         size: how many units each has (topics,).
         marks: their marks.
@@ -36,4 +39,5 @@ class SummaryTexts:
         self.size: Floats = np.asarray(self.every.sum(axis=1)).ravel()
         frequency = np.asarray(self.every.sum(axis=0)).ravel()
         self.distinctive = weighted(self.every, numeric | (frequency <= RARE))
+        self.uncommon = weighted(self.every, numeric | (frequency <= max(RARE, UNCOMMON * len(written))))
         self.marks = marks_of(written)

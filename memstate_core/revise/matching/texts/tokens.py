@@ -90,17 +90,28 @@ def units(text: str) -> list[str]:
     return sorted(frozenset().union(*map(_units_of, text.split())))
 
 
+def units_in_order(text: str) -> list[tuple[str, ...]]:
+    """The units of each word of a text, in order; a word is what stands between white space."""
+    return [_parts_of(written) for written in text.split()]
+
+
 @_kept
 def _units_of(written: str) -> frozenset[str]:
     """The units of a text without white space. Units never cross it, so they are all that a text has."""
-    found: set[str] = set()
+    return frozenset(_parts_of(written))
+
+
+@_kept
+def _parts_of(written: str) -> tuple[str, ...]:
+    """The units of a text without white space, in order."""
+    found: list[str] = []
     for part in _BREAK.split(_LEADING_POINT.sub("0.", _ORDINAL.sub(r"\1 ", folded(written)))):
         stripped = part.strip(_EDGE)
         if any(char.isdigit() for char in stripped):
-            found.add("".join((_CODE if stripped.isascii() else _SIGNED_CODE).findall(stripped)))
+            found.append("".join((_CODE if stripped.isascii() else _SIGNED_CODE).findall(stripped)))
         else:
-            found.update(word_runs(stripped))
-    return frozenset(found - {""})
+            found.extend(word_runs(stripped))
+    return tuple(unit for unit in found if unit)
 
 
 @_kept

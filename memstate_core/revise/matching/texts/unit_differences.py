@@ -1,4 +1,4 @@
-"""Units that one title has and another lacks, however common they are, and codes that two titles share.
+"""Units that one title has and another lacks, however common they are.
 
 Words and codes written as one or as two are the same, and spelling variants of long words may be.
 """
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.arrays import Floats, Ints, pair_products, weighted
+from memstate_core.revise.matching.texts.codes import is_mixed
 from memstate_core.revise.matching.texts.edits import one_edit
 from memstate_core.revise.matching.texts.tokens import words
-from memstate_core.revise.matching.texts.unit_overlap import MIN_LENGTH, UnitIndex, row_maximum, sums
+from memstate_core.revise.matching.texts.unit_overlap import MIN_LENGTH, UnitIndex, row_maximum
 
 SYSTEMATIC = 2
 """Titles to which a unit is added, from which on it distinguishes things."""
-_LONG, _TWICE, _LONGEST_CODE = 6, 2, 32
+_LONG = 6
 
 
 class UnitDifferences:
@@ -40,9 +41,6 @@ class UnitDifferences:
         self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
         self._loose = self._exact.maximum(row_maximum(own, self._spellings).ceil())
         self._misspelt = self._exact.maximum(self.misspelt(own))
-        every, codes = own.maximum(written), np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
-        self._codes = _of_two(every, codes)
-        self._stems = _of_two((every @ _stems(vocabulary, codes)).sign(), codes)
 
     def misspelt(self, texts: Any) -> Any:
         """Texts with the spelling variants of their units, and with words that differ by one edit.
@@ -121,25 +119,6 @@ class UnitDifferences:
         found[rows[pair[often[unit]]]] = True
         return found
 
-    def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether both titles have a code, written as one or as two, that no third title has (pairs,)."""
-        return np.asarray(pair_products(self._codes, self._codes, a, b) > 0)
-
-    def share_stem(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether one title has a code that the other has, too, or adds letters to, and no third title (pairs,)."""
-        return np.asarray(pair_products(self._stems, self._stems, a, b) > 0)
-
-
-def _is_code(unit: str) -> bool:
-    """Letters and digits mixed, or so many digits that the unit is no year; none is a number with decimals."""
-    if len(unit) < MIN_LENGTH or "." in unit:
-        return False
-    return _is_mixed(unit) or sum(char.isdigit() for char in unit) > MIN_LENGTH
-
-
-def _is_mixed(unit: str) -> bool:
-    return 0 < sum(char.isdigit() for char in unit) < len(unit) and "." not in unit
-
 
 def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]:
     """Words and codes that titles also write as two: where (titles, units), and the two of each (units, units)."""
@@ -149,7 +128,7 @@ def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]
         for row, one, other in pairs
         if one + other in column
         and len(one + other) > MIN_LENGTH
-        and ((one + other).isalpha() or _is_mixed(one + other))
+        and ((one + other).isalpha() or is_mixed(one + other))
     ]
     rows, whole, one, other = np.array(found, np.int64).reshape(-1, 4).T
     written = _ones(rows, whole, (len(titles), len(column)))
@@ -164,26 +143,6 @@ def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats
     beyond = np.zeros(len(one), np.float32)
     beyond[pairs] = (counted - counted.multiply(known[other[pairs]])).sum(axis=1).ravel()
     return beyond
-
-
-def _of_two(matrix: Any, codes: NDArray[np.bool_]) -> Any:
-    """Those codes that exactly two texts have."""
-    return weighted(matrix, codes & (sums(matrix) == _TWICE))
-
-
-def _stems(vocabulary: Sequence[str], codes: NDArray[np.bool_]) -> Any:
-    """Which code (rows) is another one (columns) with letters before or after it, or is the same."""
-    sized = {unit: place for place, unit in enumerate(vocabulary) if MIN_LENGTH < len(unit) <= _LONGEST_CODE}
-    column = {unit: place for unit, place in sized.items() if codes[place]}
-    found = [
-        (place, column[part])
-        for unit, place in column.items()
-        for end in range(len(unit) + 1)
-        for part, rest in ((unit[:end], unit[end:]), (unit[end:], unit[:end]))
-        if part in column and (not rest or rest.isalpha())
-    ]
-    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
-    return _ones(rows, columns, (len(vocabulary), len(vocabulary)))
 
 
 def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
-from memstate_core.revise.matching.texts.unit_overlap import UnitIndex
+from memstate_core.revise.matching.texts.codes import TitleCodes
 from tests.core.revise.matching.comparison.test_title_formats import contradicted, found_among, merged_share
 
 Topic = dict[str, Any]
@@ -21,6 +20,7 @@ APART = (
     ("{} prefers tea", "{} prefers coffee"),
     ("{} for windows", "{} for mac"),
     ("Chair {} KX1010B", "Chair {} KX1010W"),
+    ("Chair {} KX1010/B black", "White chair {} KX-1010 W"),
     ("{} studio version", "{} live version"),
 )
 """What one source says of a thing and the other of its sibling."""
@@ -28,9 +28,8 @@ APART = (
 
 def shared(one: str, other: str, *others: str) -> tuple[bool, bool]:
     """Whether two titles share a code, and whether one adds letters to the code of the other."""
-    titles, a, b = [one, other, *others], np.array([0]), np.array([1])
-    index = UnitDifferences(UnitIndex(titles), titles)
-    return bool(index.share_code(a, b)[0]), bool(index.share_stem(a, b)[0])
+    index, a, b = TitleCodes([one, other, *others]), np.array([0]), np.array([1])
+    return bool(index.shared(a, b)[0]), bool(index.stems(a, b)[0])
 
 
 @pytest.mark.parametrize(
@@ -46,6 +45,15 @@ def shared(one: str, other: str, *others: str) -> tuple[bool, bool]:
         ("Router X20", "Router X20B", False, False),
         ("Sprint 18", "Sprint 18b", False, False),
         ("Order 1136512", "Parcel 1136512", True, True),
+        ("Phone PR-1800/B", "Phone PR-1800/W", False, False),
+        ("Phone PR-1800/B", "Phone PR1800-B", True, True),
+        ("Phone PR1800 B", "Phone PR-1800/B", True, True),
+        ("Phone PR1800 B", "Phone PR-1800 W", False, False),
+        ("Phone PR-1800/B", "Phone PR1800W", False, False),
+        ("Phone PR-1800/B", "Phone PR1800", False, True),
+        ("Phone PR-1800/SS in white", "Phone PR-1800 in white", False, True),
+        ("Phone PR-1800/white", "Phone PR-1800/black", True, True),
+        ("Phone PR-1800/2", "Phone PR-1800/3", True, True),
         ("Flat of 1136.51 m²", "House of 1136.51 m²", False, False),
     ],
 )
@@ -55,6 +63,12 @@ def test_a_code_is_the_same_in_two_parts_and_with_letters_added(one: str, other:
 
 def test_a_code_that_a_third_title_extends_names_no_pair() -> None:
     assert shared("Camera SX110", "Camera SX110B", "Camera SX110W") == (False, False)
+
+
+def test_codes_of_other_endings_are_codes_of_their_own() -> None:
+    others = ("Phone PR-1800/W", "White phone PR1800W")
+    assert shared("Phone PR-1800/B", "Black phone PR1800B", *others) == (True, True)
+    assert shared(*others, "Phone PR-1800/B", "Black phone PR1800B") == (True, True)
 
 
 def test_a_word_of_any_length_is_cut_in_no_time() -> None:

@@ -49,16 +49,6 @@ def test_things_of_one_title_in_several_catalogues_stay_apart(shares: tuple[floa
     assert right > 100
 
 
-@pytest.mark.slow
-def test_they_would_be_merged_if_things_of_one_title_within_a_catalogue_did_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    merged, right = of_every_kind(SHARES[0])
-    monkeypatch.setattr(compared_pairs, "namesakes_across", lambda found, *_: np.zeros(len(found.shared), bool))
-    damaged, still = of_every_kind(SHARES[0])
-    assert damaged - still > 2 * (merged - right)
-
-
 def test_namesakes_excuse_no_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are no duplicates, so how often they contradict each other is not how often duplicates do by chance."""
     made = catalogues("medicines", 1)
@@ -118,6 +108,29 @@ def test_packs_stay_apart_and_the_same_pack_at_another_price_does_not(summaries:
     assert set(same) == {0}
     assert different
     assert {REASONS[reason] for reason in different} == {"field"}
+
+
+def sized() -> list[dict[str, Any]]:
+    """Products of two shops, each with words of its own for sizes; one title in five is listed in two sizes."""
+    chance, topics = Random(6), []
+    stock = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(400)]
+    for number in range(PAIRS):
+        title = " ".join(chance.sample(stock, 3))
+        for size in range(1 + (number % 5 == 0)):
+            for shop, words in (("north", ("small", "large")), ("south", ("klein", "gross"))):
+                thing = 2 * number + size
+                topics.append({"title": title, "sources": [shop], "fields": {"size": words[size]}, "thing": thing})
+    return [{"id": f"t{number:05}", **topic} for number, topic in enumerate(topics)]
+
+
+def test_things_of_one_title_within_a_shop_show_what_distinguishes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each shop has its own words for sizes, so they would not contradict if these things did not count."""
+    topics = sized()
+    _, different = across(dedupe(topics), topics)
+    assert {REASONS[reason] for reason in different} == {"field"}
+    monkeypatch.setattr(compared_pairs, "namesakes_across", lambda found, *_: np.zeros(len(found.shared), bool))
+    same, different = across(dedupe(topics), topics)
+    assert set(same) == set(different) == {0}
 
 
 def test_merges_of_earlier_nights_count_among_the_pairs_that_vary() -> None:
