@@ -25,7 +25,6 @@ from memstate_core.revise.matching.comparison.sources import SourceRelations
 from memstate_core.revise.matching.comparison.varying_fields import (
     MIN_ANCHORS,
     VARYING,
-    agreeing,
     contradicting_fields,
 )
 
@@ -70,7 +69,7 @@ def contradiction(
     differing = flagged(found.fields.filter("contradicts"), len(pairs))
     field = (contradicting_fields(found, pairs, relations, merged, common) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
-    replaced = found.own & ~alone & ~agreeing(found.fields, len(pairs))
+    replaced = found.own & ~alone & ~found.agreed
     by_reason = (
         title,
         found.number & alone,

@@ -32,6 +32,9 @@ from memstate_core.revise.matching.texts.wording import differently_accented, ne
 
 FAMILY = 3
 """Other titles that share as much as those of a pair, from which on they are a family."""
+RARITY = 3.0
+"""Nats of rarity from which the values in which both topics agree are evidence of their own: about one topic in twenty
+has such a value."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Signs:
             contradicts; none where the summaries say nothing besides the titles (pairs,).
         number: one title has numbers where the other has none of its own, other than values of the other topic's
             fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
-        fields: fields of which both topics have a value: columns as of `differing_fields`; sorted.
+        fields: fields of which both topics have a value: columns as of `differing_fields` but for rarity; sorted.
+        agreed: fields agree in values that few topics have and titles do not state (pairs,).
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         own: both summaries follow one template, and each has a number or an uncommon word of its own (pairs,).
         unlike: the titles have the same words in the same order, and the summaries little in common (pairs,).
@@ -76,6 +80,7 @@ class Signs:
     identical: Flags
     number: Flags
     fields: pl.DataFrame
+    agreed: Flags
     summary: Flags
     own: Flags
     unlike: Flags
@@ -157,7 +162,10 @@ def _all_signs(
     accents = differently_accented(corpus.titles, a, b) | summaries.accents
     accents[fields.filter("accents")["pair"].to_numpy()] = True
     disagreeing = titled & summaries.same & flagged(fields, len(pairs)) & ~flagged(fields.filter("same"), len(pairs))
+    agree = fields.filter(~pl.col("contradicts"))
+    rarity = np.bincount(agree["pair"].to_numpy(), agree["rarity"].to_numpy(), minlength=len(pairs))
     flags = {
+        "agreed": rarity >= RARITY,
         "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.title_marks, a, b),
         "strict": ~same,
         "equal": equal,
@@ -170,7 +178,7 @@ def _all_signs(
         "wording": order | accents | added | summaries.added | disagreeing,
         "reworded": like & ~_differing_titles(index, pairs, stated, like),
     }
-    return flags, fields
+    return flags, fields.drop("rarity")
 
 
 def flagged(rows: pl.DataFrame, pairs: int) -> Flags:

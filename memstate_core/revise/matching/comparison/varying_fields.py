@@ -29,8 +29,6 @@ OFTEN, OWN = 0.25, 0.75
 """The share of contradictions over two sources from which values of a field are each source's own."""
 STATED = 0.25
 """The share of pairs that agree in a field from which both sources write it in one way."""
-RARITY = 3.0
-"""Nats of rarity from which a field in which both agree is evidence of its own: about one topic in twenty has it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def contradicting_fields(
     )
     contradicts = np.zeros(len(found.shared), bool)
     for anchors in sets:
-        wrong = _wrong(found.fields, anchors, merged, common)
+        wrong = _wrong(found, anchors, merged, common)
         contradicts |= flagged(found.fields.filter(wrong), len(contradicts)) & anchors.among
     return contradicts
 
@@ -97,21 +95,9 @@ def _repeated(found: Signs, pairs: Candidates, relations: SourceRelations) -> Fl
     return np.asarray(repeated[pairs.a] | repeated[pairs.b])
 
 
-def agreeing(fields: pl.DataFrame, pairs: int) -> Flags:
-    """Pairs whose fields agree in values that few topics have and titles do not state (pairs,).
-
-    Args:
-        fields: fields of which both topics have a value (columns as of `differing_fields`).
-        pairs: how many pairs there are.
-    """
-    agree = fields.filter(~pl.col("contradicts"))
-    rarity = np.bincount(agree["pair"].to_numpy(), agree["rarity"].to_numpy(), minlength=pairs)
-    return np.asarray(rarity >= RARITY)
-
-
-def _wrong(fields: pl.DataFrame, anchors: _Anchors, merged: pl.DataFrame, common: InCommon) -> pl.Expr:
-    """Which fields of pairs contradict each other, given the anchors (rows of `fields`)."""
-    counts = _counts(fields, anchors, merged)
+def _wrong(found: Signs, anchors: _Anchors, merged: pl.DataFrame, common: InCommon) -> pl.Expr:
+    """Which fields of pairs contradict each other, given the anchors (rows of `Signs.fields`)."""
+    counts = _counts(found.fields, anchors, merged)
     share, enough = pl.col("share"), pl.col("len") >= MIN_ANCHORS
     varies = enough & share.is_between(VARYING, anchors.most)
     own, often, seldom, apart, mostly_same, stated = (
@@ -125,8 +111,9 @@ def _wrong(fields: pl.DataFrame, anchors: _Anchors, merged: pl.DataFrame, common
             pl.col("agree") >= STATED,
         )
     )
-    identified, in_error = (pl.col("pair").is_in(np.flatnonzero(some)) for some in (common.identifier, common.value))
-    agree = pl.col("pair").is_in(np.flatnonzero(agreeing(fields, len(anchors.among))))
+    identified, in_error, agree = (
+        pl.col("pair").is_in(np.flatnonzero(some)) for some in (common.identifier, common.value, found.agreed)
+    )
     spelt = pl.col("worded") & (pl.col("own") | (~pl.col("shared") & ~stated) | agree)
     varying = own | (often & agree) | (seldom & (in_error | spelt))
     of_some = pl.col("contradicts") & mostly_same
