@@ -161,20 +161,13 @@ class Corpus:
         return FieldTexts(self.fields["text"])
 
     @cached_property
-    def value_use(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which field values several sources have, and which one has alone, but for OFTEN topics or more.
-
-        Spaces and signs aside (two arrays, (rows of `fields`)).
-        """
+    def own_words(self) -> NDArray[np.bool_]:
+        """Which field values one source has alone, for OFTEN topics or more (rows of `fields`)."""
         held = self._values_of_names.with_row_index("at").join(self.sources.cast({"row": pl.Int64}), on="row")
-        sources, topics = pl.col("source").n_unique(), pl.col("row").n_unique()
-        used = held.with_columns(
-            shared=(sources > 1).over("name", "value"), often=(topics >= OFTEN).over("name", "value")
-        )
-        found = np.zeros((2, self.fields.height), bool)
-        for place, chosen in enumerate((pl.col("shared"), ~pl.col("shared") & pl.col("often"))):
-            found[place, used.filter(chosen)["at"].to_numpy()] = True
-        return found[0], found[1]
+        alone, often = pl.col("source").n_unique() == 1, pl.col("row").n_unique() >= OFTEN
+        found = np.zeros(self.fields.height, bool)
+        found[held.filter((alone & often).over("name", "value"))["at"].to_numpy()] = True
+        return found
 
     @cached_property
     def value_rarity(self) -> Floats:

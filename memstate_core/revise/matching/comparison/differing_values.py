@@ -48,11 +48,10 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         Columns pair, name, contradicts, worded (texts contradict each other by more than numbers), accents (a text has
-        the same words with other accents), same (nothing but spelling differs), shared (several sources state each of
-        the two values), own (one of them is a word of its source alone), rarity (that of the first value, in nats; 0
-        where its topic's title states it).
+        the same words with other accents), same (nothing but spelling differs), own (one of the values is a word of its
+        source alone), rarity (that of the first value, in nats; 0 where its topic's title states it).
     """
-    shared, own = corpus.value_use
+    own = corpus.own_words
     texts, rows, rows_b = corpus.field_texts, values["value"].to_numpy(), values["value_b"].to_numpy()
     a, b = (texts.code[side] for side in (rows, rows_b))
     one_dated = (values["day"].is_null() != values["day_b"].is_null()).to_numpy()
@@ -66,7 +65,6 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
             numbered=pl.Series(numbered, dtype=pl.Boolean),
             marked=pl.Series(differently_marked(texts.marks, a, b), dtype=pl.Boolean),
             accents=pl.Series(differently_accented(texts.written, a, b), dtype=pl.Boolean),
-            shared=pl.Series(shared[rows] & shared[rows_b], dtype=pl.Boolean),
             own=pl.Series(own[rows] | own[rows_b], dtype=pl.Boolean),
             rarity=pl.Series(corpus.value_rarity[rows], dtype=pl.Float32),
             squeezed=pl.Series(texts.squeezed[a] == texts.squeezed[b], dtype=pl.Boolean),
@@ -79,7 +77,7 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
     contradicts = pl.coalesce(typed, "words") | otherwise
     same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), "squeezed")
     worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
-    kept = "pair", "name", "accents", "shared", "own", "rarity"
+    kept = "pair", "name", "accents", "own", "rarity"
     return seen.select(*kept, contradicts=contradicts, worded=worded, same=same).sort("pair", "name")
 
 

@@ -62,8 +62,8 @@ def contradicting_fields(
 
     Between duplicate-free sources, values that differ in most pairs are each source's own. Numbers and days that differ
     in fewer are changes, errors, or those of namesakes; only errors are in pairs that share a value which no source has
-    twice. So are words that both sources use, since each could have stated the other's. Other words are spelt by each
-    source in its own way; where both mostly state the same ones, something else must agree. Where all fields
+    twice, or, if they are frequent, in those that agree in rare values. Words are spelt by each source in its own way;
+    but where both mostly state the same, a word that is not its source's own needs such values, too. Where all fields
     contradict each other, of which two are mostly the same in these pairs, the title alone is no reason to take that
     for chance.
 
@@ -114,7 +114,7 @@ def _wrong(found: Signs, anchors: _Anchors, merged: pl.DataFrame, common: InComm
     identified, in_error, agree = (
         pl.col("pair").is_in(np.flatnonzero(some)) for some in (common.identifier, common.value, found.agreed)
     )
-    spelt = pl.col("worded") & (pl.col("own") | (~pl.col("shared") & ~stated) | agree)
+    spelt = pl.col("worded") & (pl.col("own") | ~stated | agree)
     varying = own | (often & agree) | (seldom & (in_error | spelt))
     of_some = pl.col("contradicts") & mostly_same
     in_all = pl.col("contradicts").all().over("pair") & (of_some.sum().over("pair") >= 2)
