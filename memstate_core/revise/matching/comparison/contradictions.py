@@ -22,11 +22,7 @@ from memstate_core.revise.matching.comparison.differing_values import Flags
 from memstate_core.revise.matching.comparison.identifiers import InCommon
 from memstate_core.revise.matching.comparison.siblings import FAMILY, Signs, flagged
 from memstate_core.revise.matching.comparison.sources import SourceRelations
-from memstate_core.revise.matching.comparison.varying_fields import (
-    MIN_ANCHORS,
-    VARYING,
-    contradicting_fields,
-)
+from memstate_core.revise.matching.comparison.varying_fields import MIN_ANCHORS, VARYING, contradicting_fields
 
 SAME_SHARE = 0.5
 """Nats within which another topic shares as much. From FAMILY on, spelling variants count as different; between

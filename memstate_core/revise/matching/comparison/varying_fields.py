@@ -26,7 +26,8 @@ DISTINGUISHING = 0.35
 MOSTLY_SAME = 0.5
 """The share of contradictions below which a field is mostly the same among duplicates."""
 OFTEN, OWN = 0.25, 0.75
-"""The share of contradictions over two sources from which values of a field are each source's own."""
+"""The shares of contradictions over two sources from which values of a field are errors where rare values agree, and
+from which they are each source's own."""
 STATED = 0.25
 """The share of pairs that agree in a field from which both sources write it in one way."""
 
