@@ -11,8 +11,8 @@ from memstate_core.revise.matching.answers import KINDS, WAITING
 from memstate_core.revise.matching.confirmation import ROUNDING, needed
 
 NEEDED: Schema = {"scope": pl.String, "likely": pl.Int64, "answers": pl.Int64, "others": pl.Int64}
-"""A scope: the likely pairs that wait in it, how many more answers `same` confirm others of them, and how many others.
-"""
+"""A scope: the likely pairs that wait in it, how many more answers `same` at least confirm others of them, and how many
+others at most: pairs of a kind that is seldom asked about take more."""
 
 
 def answers_needed(transitions: pl.DataFrame, waits: pl.DataFrame, sure: float) -> pl.DataFrame:

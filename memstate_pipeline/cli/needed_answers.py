@@ -38,5 +38,5 @@ def _line(scope: Mapping[str, Any]) -> str:
     merged = f"{scope['others']} of the {scope['likely']} likely pairs that wait"
     if not scope["answers"]:
         return f"{scope['scope']}: your answers confirm up to {merged}; the next night merges them"
-    more = f"after {scope['answers']} more answers `same` in the order of this list"
-    return f"{scope['scope']}: {more}, nights merge {merged}"
+    more = f"after at least {scope['answers']} more answers `same` in the order of this list"
+    return f"{scope['scope']}: {more}, nights merge up to {merged}"

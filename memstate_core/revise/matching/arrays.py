@@ -62,6 +62,15 @@ def named_incidence(rows: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     return incidence(rows, {name: place for place, name in enumerate(names)}), names
 
 
+def ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
+    """A CSR matrix of ones at some places, each named once or several times."""
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+    matrix.data[:] = 1
+    return matrix
+
+
 def weighted(matrix: Any, weights: NDArray[Any]) -> Any:
     """A CSR matrix with each column multiplied by its weight; columns of weight 0 have no entries left."""
     product = matrix.multiply(weights[None, :]).tocsr()

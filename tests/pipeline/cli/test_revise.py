@@ -236,7 +236,10 @@ def test_review_says_how_many_answers_are_missing_until_nights_merge_the_rest(tm
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
     found = run_memstate(home, "review", "--json").document
     assert found["confirmation"] == [{"scope": "user:ines", "likely": 75, "answers": 59, "others": 16}]
-    line = "after 59 more answers `same` in the order of this list, nights merge 16 of the 75 likely pairs that wait"
+    line = (
+        "after at least 59 more answers `same` in the order of this list, "
+        "nights merge up to 16 of the 75 likely pairs that wait"
+    )
     assert f"user:ines: {line}\n" in run_memstate(home, "review").stdout
     assert line in on_terminal(home, b"s\nq\n")
     ends = [

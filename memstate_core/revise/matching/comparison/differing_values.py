@@ -131,7 +131,7 @@ class Summaries:
     Attributes:
         same: the same units in the same order under the same signs and accents (pairs,).
         replaced: one template with words or numbers that differ, or stand in another order (pairs,).
-        own: the same, or each has a number or a word of its own that few summaries have (pairs,).
+        own: `replaced`, or one template in which each has a number or an uncommon word of its own (pairs,).
         unlike: each says something of its own, and they share little (pairs,).
         added: short ones of which one adds few words to the other (pairs,).
         accents: one template with the same words under other accents (pairs,).

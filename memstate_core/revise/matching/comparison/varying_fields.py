@@ -101,7 +101,7 @@ def _wrong(found: Signs, anchors: _Anchors, merged: pl.DataFrame, common: InComm
     counts = _counts(found.fields, anchors, merged)
     share, enough = pl.col("share"), pl.col("len") >= MIN_ANCHORS
     varies = enough & share.is_between(VARYING, anchors.most)
-    own, often, seldom, apart, mostly_same, stated = (
+    own, often, varied, apart, mostly_same, stated = (
         pl.col("name").is_in(counts.filter(chosen)["name"].implode())
         for chosen in (
             varies & (share >= anchors.own),
@@ -116,7 +116,7 @@ def _wrong(found: Signs, anchors: _Anchors, merged: pl.DataFrame, common: InComm
         pl.col("pair").is_in(np.flatnonzero(some)) for some in (common.identifier, common.value, found.agreed)
     )
     spelt = pl.col("worded") & (pl.col("own") | ~stated | agree)
-    varying = own | (often & agree) | (seldom & (in_error | spelt))
+    varying = own | (often & agree) | (varied & (in_error | spelt))
     of_some = pl.col("contradicts") & mostly_same
     in_all = pl.col("contradicts").all().over("pair") & (of_some.sum().over("pair") >= 2)
     excused = pl.col("worded") & identified

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.arrays import Ints, named_incidence, pair_products, weighted
+from memstate_core.revise.matching.arrays import Ints, named_incidence, ones, pair_products, weighted
 from memstate_core.revise.matching.texts.tokens import units_in_order
 from memstate_core.revise.matching.texts.unit_overlap import MIN_LENGTH, sums
 
@@ -104,6 +103,4 @@ def _stems(vocabulary: Sequence[str]) -> Any:
         if len(part) > MIN_LENGTH and part in column and (not rest or rest.isalpha())
     ]
     rows, columns = np.array(found, np.int64).reshape(-1, 2).T
-    matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vocabulary), len(vocabulary)))
-    matrix.data[:] = 1
-    return matrix
+    return ones(rows, columns, (len(vocabulary), len(vocabulary)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.arrays import Floats, Ints, pair_products, weighted
+from memstate_core.revise.matching.arrays import Floats, Ints, ones, pair_products, weighted
 from memstate_core.revise.matching.texts.codes import is_mixed
 from memstate_core.revise.matching.texts.edits import one_edit
 from memstate_core.revise.matching.texts.tokens import words
@@ -38,7 +38,7 @@ class UnitDifferences:
         written, parts = _compounds(titles, index.column)
         self._exact = own.maximum(written).maximum((own @ parts).sign())
         self._spellings = _of_long_units(index.variants, vocabulary)
-        self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
+        self._edits = ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
         self._loose = self._exact.maximum(row_maximum(own, self._spellings).ceil())
         self._misspelt = self._exact.maximum(self.misspelt(own))
 
@@ -131,9 +131,9 @@ def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]
         and ((one + other).isalpha() or is_mixed(one + other))
     ]
     rows, whole, one, other = np.array(found, np.int64).reshape(-1, 4).T
-    written = _ones(rows, whole, (len(titles), len(column)))
+    written = ones(rows, whole, (len(titles), len(column)))
     ends = np.concatenate([one, other])
-    return written, _ones(np.tile(whole, 2)[ends >= 0], ends[ends >= 0], (len(column), len(column)))
+    return written, ones(np.tile(whole, 2)[ends >= 0], ends[ends >= 0], (len(column), len(column)))
 
 
 def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats:
@@ -143,12 +143,6 @@ def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats
     beyond = np.zeros(len(one), np.float32)
     beyond[pairs] = (counted - counted.multiply(known[other[pairs]])).sum(axis=1).ravel()
     return beyond
-
-
-def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
-    matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
-    matrix.data[:] = 1
-    return matrix
 
 
 def _of_long_units(variants: Any, vocabulary: list[str]) -> Any:
