@@ -67,6 +67,7 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
             accents=pl.Series(differently_accented(texts.written, a, b), dtype=pl.Boolean),
             own=pl.Series(own[rows] | own[rows_b], dtype=pl.Boolean),
             rarity=pl.Series(corpus.value_rarity[rows], dtype=pl.Float32),
+            least_size=corpus.least_sizes[rows],
             squeezed=pl.Series(texts.squeezed[a] == texts.squeezed[b], dtype=pl.Boolean),
             units=(pl.col("unit") != pl.col("unit_b")).fill_null(False),
             timed=pl.coalesce(other_clock(), other_duration()),

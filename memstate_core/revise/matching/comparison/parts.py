@@ -78,13 +78,17 @@ def _ranges(corpus: Corpus) -> pl.Series:
     """The key of each measured number (rows of `fields`): its sign and range; null where the number itself is the key.
 
     That is so where many numbers of the field are in one range, and where things that are noted again have the same
-    number, as copies do.
+    number, as copies do. Ranges are as wide in logarithms, and about a field's least size (`typed_values`) in numbers.
     """
-    number, decimals = pl.col("number"), pl.col("text").str.extract(r"\.(\d+)").str.len_chars()
-    place = (number.abs().log() / RANGE).floor()
-    measured = pl.when((decimals >= MEASURED) & (number != 0)).then(pl.format(NEAR + " {} {}", number.sign(), place))
+    number, least = pl.col("number"), pl.col("least_size")
+    decimals = pl.col("text").str.extract(r"\.(\d+)").str.len_chars()
+    signed = least > 0
+    nats = pl.when(signed).then((number / least).arcsinh()).otherwise(number.abs().log())
+    key = pl.format(NEAR + " {} {}", pl.when(~signed).then(number.sign()).otherwise(0.0), (nats / RANGE).floor())
+    measured = pl.when((decimals >= MEASURED) & ((number != 0) | signed)).then(key)
     titles = pl.Series("title", corpus.title_units.codes)
-    keyed = corpus.fields.select("name", number, key=measured, title=titles.gather(corpus.fields["row"]))
+    fields = corpus.fields.with_columns(corpus.least_sizes)
+    keyed = fields.select("name", number, key=measured, title=titles.gather(corpus.fields["row"]))
     count = pl.col("key").count()
     near, alike, copied = (_others(*columns) for columns in (("key",), ("title", "key"), ("title", "key", "number")))
     rare = near.sum().over("name") <= SPREAD * (count * (count - 1)).over("name")

@@ -17,6 +17,8 @@ _SMALL = r"^[+-]?\d(?:\.\d+)?[eE]-\d+$"
 _VERSION = r"^[vV]\d"
 NEAR_NUMBER, MEASURED = 0.005, 3
 """Relative distance of numbers up to which they may be the same, and decimals from which they are."""
+EITHER_SIGN = 0.05
+"""Share of a field's numbers with the rarer sign, from which zero is a point on its scale as any other is."""
 _DURATION = r"^(?:(\d{1,3}):)?(\d{1,3}):(\d{2})$"
 _AMOUNT = r"(\d+(?:\.\d+)?)\s*"
 _HOURS, _MINUTES, _SECONDS = (
@@ -56,14 +58,24 @@ def amounts(text: pl.Expr) -> list[pl.Expr]:
     ]
 
 
+def least_size(number: pl.Expr) -> pl.Expr:
+    """The size that numbers of a field have at least where distances are relative to it; 0 unless both signs are usual.
+
+    Those of coordinates near the equator differ by as much as elsewhere, so theirs are relative to the lower quartile
+    of the absolute values.
+    """
+    rarer = pl.min_horizontal((number < 0).mean(), (number > 0).mean())
+    return pl.when(rarer >= EITHER_SIGN).then(number.abs().quantile(0.25)).otherwise(0.0)
+
+
 def other_number() -> pl.Expr:
-    """Whether two numbers differ by more than rounding (of columns number and `amounts`, also with `_b`).
+    """Whether two numbers differ by more than rounding (of columns number and `amounts`, also with `_b`; least_size).
 
     A decimal of three digits and more is measured, so its last digits vary. Among shorter ones that is so only of a
     number that was rounded. Zeros at the end count for nothing, since many programs leave them out. Null without two.
     """
     (one, other), decimals = both("number"), both("decimals")
-    size = pl.max_horizontal(one.abs(), other.abs(), 1e-12)
+    size = pl.max_horizontal(one.abs(), other.abs(), "least_size", 1e-12)
     fewest = pl.min_horizontal(*decimals)
     rounded = (decimals[0] != decimals[1]) & ((one - other).abs() <= 0.5001 / pl.lit(10.0).pow(fewest))
     near = ((one - other).abs() / size <= NEAR_NUMBER) & (rounded | (fewest >= MEASURED))

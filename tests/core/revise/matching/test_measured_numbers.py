@@ -17,7 +17,7 @@ from tests.core.revise.matching.namesakes import counted_pairs
 SOURCES, PLACES = ("atlas", "census", "photos", "wiki"), 300
 
 
-def gazetteers(seed: int, shared: float = 0.2, spread: float = 60.0) -> Store:
+def gazetteers(seed: int, shared: float = 0.2, spread: float = 60.0, start: float = 20.0) -> Store:
     """Places of four sources, each with coordinates of its own; a share of the places has the name of another one."""
     chance = Random(seed)
     sounds = [one + other for one in "bdfgklmnprst" for other in "aeiou"]
@@ -27,7 +27,7 @@ def gazetteers(seed: int, shared: float = 0.2, spread: float = 60.0) -> Store:
     for place in range(PLACES):
         known = names and chance.random() < shared
         names.append(chance.choice(names) if known else "".join(chance.choices(sounds, k=3)).title())
-        latitude, longitude = 20 + chance.uniform(0, spread), 20 + chance.uniform(0, spread)
+        latitude, longitude = (start + chance.uniform(0, spread) for _ in range(2))
         for source in SOURCES:
             if chance.random() < 0.8:
                 fields = {
@@ -53,6 +53,14 @@ def true_pairs(made: Store) -> int:
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_several_gazetteers_are_merged(seed: int) -> None:
     made = gazetteers(seed)
+    merged, right = counted_pairs(made, dedupe(named(made)).groups)
+    assert right >= 0.85 * true_pairs(made)
+    assert right >= 0.99 * merged
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_places_about_the_equator_are_merged_as_others_are(seed: int) -> None:
+    made = gazetteers(seed, spread=10.0, start=-5.0)
     merged, right = counted_pairs(made, dedupe(named(made)).groups)
     assert right >= 0.85 * true_pairs(made)
     assert right >= 0.99 * merged
@@ -111,6 +119,42 @@ def test_close_numbers_agree(one: str, other: str, agree: bool, contradict: bool
     seen = agreements(of, parts_of(of), *ends)
     assert seen.select("agree", "contradict").rows() == [(agree, contradict)]
     assert seen.schema["agree"] == pl.Boolean
+
+
+SOUTH = [(f"Mast {place} south", f"{-2 - place * 1.7:.4f}") for place in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("south", "one", "other", "agree"),
+    [
+        (SOUTH, "0.0112", "-0.0204", True),
+        (SOUTH, "0.0000", "-0.0204", True),
+        (SOUTH, "0.0112", "-0.0604", False),  # half a percent of the lower quartile, 10.5, is 0.05
+        (SOUTH, "20.0112", "20.0704", True),  # farther from zero than that, distances are relative to the numbers
+        (SOUTH, "20.0112", "20.1704", False),
+        (SOUTH, "0.0", "-0.0204", True),  # rounded
+        (SOUTH, "0.011", "-0.02", False),  # an amount that rounding does not explain
+        ([], "0.0112", "-0.0204", False),  # one negative number of many may be an error
+        ([], "0.0112", "0.0204", False),
+    ],
+)
+def test_numbers_about_zero_are_as_close_as_others_of_a_field_of_both_signs(
+    south: list[tuple[str, str]], one: str, other: str, agree: bool
+) -> None:
+    others = [*FAR, *south]
+    of = corpus([{"title": title, "fields": {"size": value}} for title, value in [*others, ("A", one), ("A", other)]])
+    ends = (np.array([at], np.int64) for at in (len(others), len(others) + 1))
+    seen = agreements(of, parts_of(of), *ends)
+    assert seen["contradict"].to_list() == [not agree]
+
+
+def test_ranges_about_zero_are_as_wide_as_what_may_be_one_number() -> None:
+    one, nothing, below, far = keys(
+        [*FAR, *SOUTH, ("A", "0.0112"), ("B", "0.0000"), ("C", "-0.0204"), ("D", "0.2000")]
+    )[-4:]
+    assert one == nothing
+    assert len({one, below, far}) == 3
+    assert all(key.startswith(NEAR) for key in (one, below))
 
 
 def test_texts_that_do_not_contradict_each_other_do_not_agree_for_that() -> None:
