@@ -1,10 +1,10 @@
 """Fields that sources call by names of their own: `Screen Size` and `screen_size`, `year` and `release_year`.
 
 Names of the same letters and digits are those of one field, unless a topic has both. Others are found by their values.
-Two names are those of one field if no source has both, and if topics of two sources with one title agree under them
-far more often than topics that are paired at random: they have the same value, or one has all words of the other's.
-Topics that were merged from two sources show it, too. There are namesakes among the topics with one title, so an
-agreement of much less than one is enough (Cohen's kappa).
+Two names are those of one field if no source has both, and if topics of two sources with the same words in their titles
+agree under them far more often than topics that are paired at random: they have the same value, or one has all words
+of the other's. Topics that were merged from two sources show it, too. There are namesakes among the topics with one
+title, so an agreement of much less than one is enough (Cohen's kappa).
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ def _possible(used: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paired_values(corpus: Corpus, possible: pl.DataFrame) -> pl.DataFrame:
-    """Values under two names, of topics with one title without a common source, and of merged topics.
+    """Values under two names, of topics with the words of one title without a common source, and of merged topics.
 
     Returns:
         Columns name (of both), value (its row in `fields`), text, number, day, and these again with `_b`; sorted.
     """
-    sample = sampled(corpus.title_code)
+    sample = sampled(corpus.title_units.codes)
     pairs = pl.DataFrame({"a": sample.a, "b": sample.b}, schema={"a": pl.Int64, "b": pl.Int64})
     sources = corpus.sources.with_columns(pl.col("row").cast(pl.Int64))
     shared = pairs.join(sources.rename({"row": "a"}), on="a").join(sources.rename({"row": "b"}), on=["b", "source"])

@@ -42,6 +42,14 @@ def test_names_of_one_field_are_found_by_its_values() -> None:
     assert common_names(corpus(films())) == {"year": "released", "director": "directed_by", "seat": "city"}
 
 
+def test_titles_with_their_words_in_another_order_show_names_too() -> None:
+    """As those of people do: `Oscar Callahan`, `CALLAHAN, Oscar`."""
+    topics = films()
+    for topic in topics[1::2]:
+        topic["title"] = ", ".join(reversed(topic["title"].upper().split()))
+    assert common_names(corpus(topics)) == {"year": "released", "director": "directed_by", "seat": "city"}
+
+
 def test_names_of_the_same_letters_are_those_of_one_field() -> None:
     names = ("Screen Size", "screen_size", "screenSize", "année", "Année", "+", "-")
     of = corpus([{"title": f"Lamp {place}", "fields": {name: "9"}} for place, name in enumerate(names)])
