@@ -22,6 +22,9 @@ _EDGES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.97)
 _FAR_NUMBERS, _FAR_DAYS, _NEXT = 0.2, 10.0, 0.8
 """Relative distance of numbers and days between dates from which they have nothing in common, and the similarity of
 those that are next to each other."""
+_STEPS, _MOST_MEASURED = (0.2, 0.06, 0.02, 0.005, 0.001), 0.9
+"""Relative distances of numbers of three decimals and more up to which they are ever closer, by equal parts of the
+similarity of the closest."""
 _DAY = 86_400_000
 _TIME_EDGES = (_DAY // 24, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
 """Milliseconds between the creations of two topics that separate levels."""
@@ -30,6 +33,7 @@ _ONE_TITLE, _NO_LETTER, _NEAR = 9, 6, 5
 _MOST_SUMMARY, _RAREST = 8, 3
 """The highest levels of summaries and of rarity."""
 _ROUNDED = 1e-9
+_MEASURED = r"\.[0-9]{3,}$"
 _NUMBER, _DATE = r"^-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _OTHER_SIGN = r"[^\x00-\x7f]"
 _ENDS = ["seq", "one", "other"]
@@ -127,6 +131,9 @@ def _similarity() -> pl.Expr:
     days = (day - day_b).abs().dt.total_days()
     relative = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
     near = [_NEXT * (1 - far).clip(lower_bound=0) for far in (days / _FAR_DAYS, relative / _FAR_NUMBERS)]
+    measured = pl.all_horizontal(text.str.contains(_MEASURED) for text in texts) & relative.is_not_null()
+    steps = pl.sum_horizontal(*((relative <= far).cast(pl.Float64) for far in _STEPS)) / len(_STEPS)
+    near.insert(0, pl.when(measured).then(_MOST_MEASURED * steps))
     wordless = pl.when(_no_letter(*texts) & ~(_written(texts[0]) & _written(texts[1]))).then(0.0)
     return pl.when(_same_words(*texts) | (one == other)).then(1.0).otherwise(pl.coalesce(*near, wordless))
 

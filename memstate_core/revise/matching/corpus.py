@@ -19,7 +19,7 @@ from memstate_core.revise.matching.texts.marks import Marks, marks_of
 from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
 from memstate_core.revise.matching.texts.tokens import letter_groups, units, words
 from memstate_core.revise.matching.texts.typed_dates import day
-from memstate_core.revise.matching.texts.typed_values import least_size, number
+from memstate_core.revise.matching.texts.typed_values import MEASURED, least_size, number
 from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
 from memstate_core.revise.matching.texts.unit_overlap import UnitIndex, unit_rarity
 
@@ -177,6 +177,13 @@ class Corpus:
         row = self.fields["row"].to_numpy().astype(np.int64)
         titled = pair_products(units, self.title_units.own, np.arange(len(row)), row) >= size
         return np.where(titled, 0.0, np.log(len(self) / holders)).astype(np.float32)
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which field values are numbers whose last digits vary (rows of `fields`)."""
+        texts = self.field_texts
+        decimals = texts.read["decimals"].to_numpy()[texts.code]
+        return np.asarray(self.fields["number"].is_not_null().to_numpy() & (decimals >= MEASURED))
 
     @cached_property
     def least_sizes(self) -> pl.Series:

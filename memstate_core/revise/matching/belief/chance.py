@@ -14,9 +14,10 @@ error. They show how often such pairs would agree in all parts:
 Duplicates with an error may be far more than things that share a title. Sources without duplicates have none: their own
 pairs with the same title are different things, and over two sources as many are to be expected, by their sizes. What
 contradicts in them may be left out or written otherwise in another source, so a part counts as often as it is compared
-over two sources. Where no source is known to be free of duplicates, pairs within one of which something contradicts
-show how often nothing would be seen of it over two: two versions of a data set have one title and one summary, and what
-one registry calls `release` the other does not state.
+over two sources. What hardly ever is separates nothing there, as the platform of a game that two lists name otherwise:
+such a pair stands for one that agrees in all that is compared. Where no source is known to be free of duplicates, pairs
+within one of which something contradicts show how often nothing would be seen of it over two: two versions of a data
+set have one title and one summary, and what one registry calls `release` the other does not state.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ from memstate_core.revise.matching.corpus import Corpus
 
 INDEPENDENT = 2.0
 """How much more often than in the scope a part may agree among pairs that agree elsewhere to count as independent."""
+UNSEEN = 0.9
+"""The probability that nothing of what contradicts in a pair is compared over two sources, beyond which it stands for a
+pair that agrees in the same parts."""
 TIED = 1e-9
 """Nats within which pairs are as surprising as each other."""
 
@@ -162,6 +166,12 @@ def chance_of(
         equal = stands_for(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
         expected.append((weight * equal)[among])
         agreement.append(across[0][among])
+    if over is not None:
+        likely = unseen(seen, shares, size)
+        hidden = (weight * np.where(likely > UNSEEN, likely, 0.0))[different]
+        alike_in = joint(logs.filter("agree", pl.col("compared") > 0), dependence, size)[different]
+        agreement[0] = np.where(hidden > expected[0], alike_in, agreement[0])
+        expected[0] = np.maximum(hidden, expected[0])
     topics = np.concatenate([sample.a[different], sample.a[varied]])
     return Chance(
         shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes, over is not None

@@ -36,6 +36,12 @@ SURPRISE_EDGES = (0.0, 3.0, 8.0)
 """Nats by which the shared units of two titles are rarer than expected by chance in the scope."""
 FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
 """Relative distance of numbers, and days between dates, from which values have nothing in common."""
+MEASURED_STEPS = (0.2, 0.06, 0.02, 0.005, 0.001)
+"""Relative distances up to which measured numbers are ever closer, by equal parts of CLOSEST.
+
+The last digits of such numbers vary, and topics with one title often have some that are near, so how near says much."""
+CLOSEST = 0.9
+"""The similarity of the closest measured numbers that are not equal."""
 TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
 """Days between the creation of the two topics."""
 CONTAINED = 0.99
@@ -152,7 +158,7 @@ def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = Non
         "time": _time(corpus, pairs),
     }
     names = corpus.fields["name"].unique().sort().to_list()
-    fields = _fields(corpus.value_pairs(a, b) if values is None else values, names)
+    fields = _fields(corpus, corpus.value_pairs(a, b) if values is None else values, names)
     by_titles, others = similarity + 2 * containment, (letters, similarity + meaning)
     return Compared(
         names=(*levels, *(f"field:{name}" for name in names), "rank"),
@@ -255,24 +261,34 @@ def _time(corpus: Corpus, pairs: Candidates) -> Levels:
     return np.where(np.isnan(days), NOTHING, _level(days, TIME_EDGES))
 
 
-def _fields(both: pl.DataFrame, names: Sequence[str]) -> list[Agreement]:
+def _fields(corpus: Corpus, both: pl.DataFrame, names: Sequence[str]) -> list[Agreement]:
     """What the comparisons of fields give, by the similarities of the values of both sides (names,).
 
     Args:
+        corpus: the topics.
         both: values of the same field of both topics (`Corpus.value_pairs`).
         names: of the fields, sorted.
     """
-    one, other = pl.col("number"), pl.col("number_b")
-    distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
-    numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
     days = (pl.col("day") - pl.col("day_b")).abs()
     dated = pl.when(days == 0).then(1.0).otherwise(_near(days / FAR_DAYS))
     same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
-    alike = both.select("pair", "name", similarity=same.otherwise(pl.coalesce(dated, numeric, "letters")))
+    alike = both.select(
+        "pair", "name", similarity=same.otherwise(pl.coalesce(dated, _numeric(corpus, both), "letters"))
+    )
     alike = alike.sort("name", "pair")
     pair, level = alike["pair"].to_numpy().astype(np.int32), _level(alike["similarity"].to_numpy(), FIELD_EDGES)
     ends = [int(alike["name"].search_sorted(name, "right")) for name in names]
     return [Agreement(pair[slice(*part)].copy(), level[slice(*part)].copy()) for part in pairwise([0, *ends])]
+
+
+def _numeric(corpus: Corpus, both: pl.DataFrame) -> pl.Expr:
+    """The similarity of two numbers, by their relative distance (arguments as of `_fields`)."""
+    one, other = pl.col("number"), pl.col("number_b")
+    distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
+    measured = np.logical_and(*(corpus.measured[both[side].to_numpy()] for side in ("value", "value_b")))
+    steps = pl.sum_horizontal(*((distance <= far).cast(pl.Float64) for far in MEASURED_STEPS)) / len(MEASURED_STEPS)
+    close = pl.when(pl.Series(measured)).then(CLOSEST * steps).otherwise(_near(distance / FAR_NUMBERS))
+    return pl.when(one == other).then(1.0).otherwise(close)
 
 
 def _near(distance: pl.Expr) -> pl.Expr:

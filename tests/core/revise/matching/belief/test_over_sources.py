@@ -48,6 +48,29 @@ def registries(count: int, *, alike: bool, seed: int = 7) -> Store:
     return Store(topics, things)
 
 
+def games(count: int, *, named: bool, seed: int) -> Store:
+    """Editions of games in two lists without duplicates; each has three in five of them, and ranks them.
+
+    Args:
+        count: how many games.
+        named: whether both lists call the field of the platform, and the platforms, by the same names.
+        seed: of all draws.
+    """
+    chance, topics, things = Random(seed), list[Topic](), list[int]()
+    notations = tuple((name, [_words(chance, 1) for _ in range(30)]) for name in ("platform", "console"))
+    makers = [f"Studio {_words(chance, 1)}" for _ in range(40)]
+    for number in range(count):
+        said = {"title": _words(chance, 3)}
+        fields = {"maker": chance.choice(makers), "year": str(chance.randrange(1990, 2020))}
+        for edition in chance.sample(range(30), chance.choice((1, 1, 1, 2, 3))):
+            for source, (name, platforms) in enumerate(notations[:1] * 2 if named else notations):
+                if chance.random() < 0.6:
+                    own = {name: platforms[edition], f"rank in {source}": str(chance.randrange(1000))}
+                    topics.append({**said, "fields": fields | own, "sources": [f"s{source}"]})
+                    things.append(30 * number + edition)
+    return Store(topics, things)
+
+
 def _words(chance: Random, count: int) -> str:
     letters = ("bdfgklmnprst", "aeiou") * 3
     return " ".join("".join(map(chance.choice, letters)) for _ in range(count))
@@ -82,6 +105,22 @@ def test_they_are_merged_where_both_registries_state_the_version_alike(seed: int
     made = registries(150, alike=True, seed=seed)
     merged, right = counted_pairs(made, dedupe(made.topics).groups)
     assert merged == right > 20
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+def test_editions_are_not_merged_over_lists_of_which_nothing_compares_their_platforms(seed: int) -> None:
+    made = games(400, named=False, seed=seed)
+    found = dedupe(made.topics)
+    merged, right = counted_pairs(made, found.groups)
+    assert found.origins.distinct.all()
+    assert right >= 0.95 * merged
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+def test_they_are_merged_where_both_lists_name_the_platforms_alike(seed: int) -> None:
+    made = games(400, named=True, seed=seed)
+    merged, right = counted_pairs(made, dedupe(made.topics).groups)
+    assert merged == right > 300
 
 
 def test_two_things_of_one_title_in_a_few_of_many_conversations_hold_back_nothing() -> None:

@@ -130,6 +130,13 @@ def test_near_numbers_and_spellings_lie_between() -> None:
     assert 0 < field("Northern office", "Northern offices") < ALIKE
 
 
+def test_measured_numbers_are_compared_by_steps_of_their_distance() -> None:
+    """Coordinates of one place are nearer than those of its neighbours, though both are near."""
+    others = ["40.000", "40.030", "40.150", "40.700", "42.000", "45.000", "60.000"]
+    assert [field("40.000", other) for other in others] == [ALIKE, 5, 4, 3, 2, 1, 0]
+    assert field("40.00", "40.03") == field("40.000", "40.03") == field(40, 41) == 4  # amounts
+
+
 @pytest.mark.parametrize("kind", ["date", "datetime"])
 def test_dates_are_compared_by_days(kind: str) -> None:
     def apart(one: str, other: str) -> int:
