@@ -166,16 +166,32 @@ def chance_of(
         equal = stands_for(*(np.minimum(log + raised, cap) for log, cap in (own, across)))
         expected.append((weight * equal)[among])
         agreement.append(across[0][among])
-    if over is not None:
-        likely = unseen(seen, shares, size)
-        hidden = (weight * np.where(likely > UNSEEN, likely, 0.0))[different]
-        alike_in = joint(logs.filter("agree", pl.col("compared") > 0), dependence, size)[different]
-        agreement[0] = np.where(hidden > expected[0], alike_in, agreement[0])
-        expected[0] = np.maximum(hidden, expected[0])
     topics = np.concatenate([sample.a[different], sample.a[varied]])
-    return Chance(
+    estimated = Chance(
         shares, dependence, np.concatenate(agreement), topics, np.concatenate(expected), namesakes, over is not None
     )
+    if over is None:
+        return estimated
+    hidden = weight * _hidden(seen, shares, size)
+    compared = joint(logs.filter("agree", pl.col("compared") > 0), dependence, size)
+    observed = compared[different], sample.a[different], hidden[different]
+    few = hidden.sum() <= estimated.expected.sum()
+    return estimated if few else Chance(shares, dependence, *observed, namesakes, decoys=True)
+
+
+def _hidden(seen: pl.DataFrame, shares: pl.DataFrame, count: int) -> Reals:
+    """The probability that nothing of what contradicts in each pair is compared over two sources; 0 up to UNSEEN.
+
+    Such pairs are seen to be different and yet agree in what is compared, so where there are many they are a better
+    estimate than how often the others would agree.
+
+    Args:
+        seen: what is seen of the pairs (columns as of `agreements`).
+        shares: columns of `part_shares`.
+        count: pairs.
+    """
+    likely = unseen(seen, shares, count)
+    return np.where(likely > UNSEEN, likely, 0.0)
 
 
 def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: Unrelated) -> float:

