@@ -24,6 +24,7 @@ from memstate_core.revise.matching.comparison.differing_values import (
     either,
 )
 from memstate_core.revise.matching.comparison.sources import SourceRelations
+from memstate_core.revise.matching.comparison.stated_values import stated_otherwise
 from memstate_core.revise.matching.comparison.title_formats import TitleFormats
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.texts.marks import differently_marked
@@ -55,7 +56,8 @@ class Signs:
             contradicts; none where the summaries say nothing besides the titles (pairs,).
         number: one title has numbers where the other has none of its own, other than values of the other topic's
             fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
-        fields: fields of which both topics have a value: columns as of `differing_fields` but for rarity; sorted.
+        fields: fields of which both topics have a value, or one in its title another one than the other topic
+            (`stated_values`): columns as of `differing_fields` but for rarity; sorted.
         agreed: fields agree in values that few topics have and titles do not state (pairs,).
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         own: both summaries follow one template, and each has a number or an uncommon word of its own (pairs,).
@@ -110,6 +112,7 @@ def signs(
     rest = np.flatnonzero(~settled)
     some = stated[0][rest], stated[1][rest]
     flags, fields = _all_signs(corpus, pairs.where(~settled), some, relations.competing[rest])
+    fields = _with_stated(fields, stated_otherwise(corpus, pairs.where(~settled), relations.competing[rest]))
     by_title = {name: settled if name in ("title", "strict") else np.zeros_like(settled) for name in flags}
     return Signs(
         shared=shared,
@@ -120,6 +123,12 @@ def signs(
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
         **{name: _placed(found, rest, by_title[name]) for name, found in flags.items()},
     )
+
+
+def _with_stated(fields: pl.DataFrame, otherwise: pl.DataFrame) -> pl.DataFrame:
+    """Fields of pairs, and those of which a title states another value (columns pair, name), which contradict."""
+    flags = {name: pl.lit(name in ("contradicts", "worded")) for name in fields.columns if name not in ("pair", "name")}
+    return pl.concat([fields, otherwise.with_columns(**flags).select(fields.columns)]).sort("pair", "name")
 
 
 def _differ(corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any]) -> Flags:
