@@ -75,6 +75,7 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     facts = run.facts
     earlier = _transitions(store, facts.shard, facts.transitions_version)
     published = publications(store, facts.shard)
+    # A rollback names the number of a publication, which `earlier` leaves out; its own decisions come after it.
     first = 1 + max(_last_seq(earlier), *(seq for seq, _ in published), 0)
     last = run.transitions(first).filter(pl.col("kind") != PUBLISHED)
     versions = {"evidence": facts.evidence_version, "accesses": facts.accesses_version}
