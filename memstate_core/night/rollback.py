@@ -79,7 +79,7 @@ def roll_back(store: Store, served: Served, run_id: str, at: datetime, number: i
     seq, to = _target(store, served.snapshot.manifest, number)
     change = rollback_to(served, seq, to.number)
     before = served.snapshot.manifest
-    if not (change.undone.height or change.again.height):
+    if not (change.undone.height or change.again.height) and _state(before) == _state(to):
         return RolledBack(to, before, before, change)
     _require_kept(store, to)
     rows = rollback_decisions(served, change, seq, to.number, _digested(store, to), why)
@@ -117,9 +117,9 @@ def _require_kept(store: Store, to: Manifest) -> None:
         raise RollbackRefused(to.shard, f"{to.shard}/{to.number} is no longer kept", kept)
 
 
-def _state(manifest: Manifest) -> tuple[object, ...]:
-    versions = (manifest.evidence_version, manifest.accesses_version)
-    return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
+def _state(manifest: Manifest) -> tuple[datetime, str]:
+    """The logical time and the state hash; nights without a decision change them, too."""
+    return manifest.now, manifest.state_hash
 
 
 def _digested(store: Store, to: Manifest) -> pl.Series:

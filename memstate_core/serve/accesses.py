@@ -127,13 +127,16 @@ class AccessRecorder:
             self._write()
 
     def close(self) -> None:
-        """Writes the rest of the buffer and completes the segment for the next run."""
+        """Writes the rest of the buffer and completes the segment for the next run; logs what cannot be written."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
         with self._writing:
-            self._write()
-            self._complete()
+            try:
+                self._write()
+                self._complete()
+            except FAILURES as error:
+                self._give_up(str(error))
 
     def _run(self) -> None:
         while not self._ended.wait(self._options.flush_seconds):
@@ -152,6 +155,13 @@ class AccessRecorder:
             limit = self._options.accesses_limit
             _log.error("accesses cannot be written: %s; up to %d are kept in memory", problem, limit)
         self._reported = problem
+
+    def _give_up(self, problem: str) -> None:
+        """Drops what could not be written; what was flushed before stays in its segment, which the next run reads."""
+        lost, self._unflushed, self._journal = len(self._buffer) + self._unflushed, 0, None
+        self._buffer.clear()
+        self._counters.add(Count.ACCESSES_DROPPED, lost)
+        _log.error("accesses cannot be written: %s; %d are lost with the end of the server", problem, lost)
 
     def _write(self) -> None:
         """Moves the buffer into the journal. A segment exists only while it has accesses."""

@@ -74,9 +74,11 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     """What the ledger will record once a run publishes: its pinned inputs, and its own decisions."""
     facts = run.facts
     earlier = _transitions(store, facts.shard, facts.transitions_version)
-    last = run.transitions(1 + _last_seq(earlier)).filter(pl.col("kind") != PUBLISHED)
-    versions = {"evidence": facts.evidence_version, "accesses": facts.accesses_version}
     published = publications(store, facts.shard)
+    # A rollback names the number of a publication, which `earlier` leaves out; its own decisions come after it.
+    first = 1 + max(_last_seq(earlier), *(seq for seq, _ in published), 0)
+    last = run.transitions(first).filter(pl.col("kind") != PUBLISHED)
+    versions = {"evidence": facts.evidence_version, "accesses": facts.accesses_version}
     known = {manifest.number: manifest for _, manifest in published}
     base = None if facts.base is None else known.get(facts.base)
     account = (facts.shard, facts.now, facts.policy, facts.shards)

@@ -97,7 +97,7 @@ def report(failure: Failure, as_json: bool) -> None:
     note(f"memstate: {failure.message}")
     if as_json:
         document = {"type": failure.kind, "message": failure.message, "exit_code": failure.exit_code, **failure.facts}
-        show_json({"error": document})
+        _show_where_possible({"error": document})
 
 
 def missing_extra(error: ImportError, extra: str) -> Failure:
@@ -170,6 +170,15 @@ def _is_interrupt(error: BaseException) -> bool:
     return False
 
 
+def _show_where_possible(document: Mapping[str, Any]) -> None:
+    """Prints a document, unless stdout takes nothing, which may be the failure itself: the message is on stderr."""
+    try:
+        show_json(document)
+    except OSError:
+        _discard_output()
+
+
 def _discard_output() -> None:
-    """Closes stdout so that the interpreter's last flush does not fail on the broken pipe again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Closes stdout so that the interpreter's last flush does not fail again."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

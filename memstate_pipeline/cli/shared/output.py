@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -100,6 +101,8 @@ def _line(text: str) -> str:
 
 
 def _write(stream: Any, text: str) -> None:
+    if stream is None:
+        raise OSError(errno.EBADF, "The output is closed")
     # Lone surrogates, from file names that are no UTF-8, have no encoding; in JSON the escape is the same.
     stream.write(text.encode("utf-8", "backslashreplace").decode())
     stream.flush()

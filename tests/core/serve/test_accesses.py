@@ -6,18 +6,21 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memstate_core.ingest.accesses.record import AccessRecord
+from memstate_core.model.errors import InboxUnreachable
 from memstate_core.policy.sections.recall import RecallSettings
 from memstate_core.retrieve.evaluation.recorded_questions import recorded_questions
 from memstate_core.run.store import Store
-from memstate_core.serve.accesses import Access, AccessRecorder
+from memstate_core.serve.accesses import Access, AccessRecorder, Journal
 from memstate_core.serve.options import Options
+from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
@@ -133,6 +136,54 @@ def test_what_a_disk_refuses_stays_in_memory_up_to_a_limit(tmp_path: Path) -> No
     blocked.unlink()
     recorder.close()
     assert [use["topic_id"] for use in noted(blocked)] == ["2", "3", "4"]
+
+
+class Unreachable:
+    """A journal at a URL that stops answering after its first accesses."""
+
+    def __init__(self) -> None:
+        self.added = list[AccessRecord]()
+
+    def add(self, access: AccessRecord) -> None:
+        self.added.append(access)
+
+    def flush(self) -> None:
+        if len(self.added) > 1:
+            raise InboxUnreachable("s3://bucket/inbox", "no answer")
+
+    def close(self) -> None:
+        self.flush()
+
+
+@pytest.mark.parametrize("journal", [None, Unreachable])
+def test_what_cannot_be_written_at_the_end_is_counted_and_logged_in_one_line(
+    journal: Callable[[], Journal] | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    counters, folder = Counters(), tmp_path / "accesses"
+    folder.write_text("a file where the folder should be")
+    recorder = AccessRecorder(folder, Options(), counters, journal=journal)
+    if journal is not None:
+        recorder.record([Access("first", AT, "user:a")])
+        recorder.flush()
+    recorder.record([Access(str(number), AT, "user:a") for number in range(3)])
+    recorder.close()
+    recorder.close()
+    assert counters.read()[Count.ACCESSES_DROPPED] == 3
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "memstate.serve"]
+    assert line.startswith("accesses cannot be written: ")
+    assert line.endswith("; 3 are lost with the end of the server")
+
+
+def test_a_server_whose_accesses_cannot_be_written_ends_without_a_traceback(home: Path) -> None:
+    (home / "accesses").write_text("a file where the folder should be")
+    with serving_process(home) as (client, process):
+        asked = client.until_ready().post("/v1/query", {"q": "the yard"}).document
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    log = (home / "serve.log").read_text()
+    assert f"; {len(asked['candidates'])} are lost with the end of the server" in log
+    assert "Traceback" not in log
+    assert "Application shutdown complete" in log
 
 
 def test_feedback_is_flushed_at_the_end_and_folded_once(home: Path) -> None:

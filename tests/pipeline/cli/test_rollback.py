@@ -126,6 +126,18 @@ def test_a_repeated_or_interrupted_rollback_is_completed_and_not_made_twice(home
     assert memstate("rollback", "--shard", "s7").code == 2
 
 
+def test_a_night_with_a_wrong_clock_is_rolled_back_although_it_decided_nothing(
+    memstate: Memstate, nights: list[dict[str, Any]]
+) -> None:
+    wrong = done(memstate("maintain", "--now", "9999-12-31T23:59:59Z", "--json"))
+    assert wrong["state_hash"] != nights[1]["state_hash"]
+    answer = done(memstate("rollback", "--json"))
+    assert (answer["snapshot"], answer["state_hash"]) == ("s0/4", nights[1]["state_hash"])
+    assert (answer["state_of"]["snapshot"], answer["undone"], answer["runs"]) == ("s0/2", {}, [])
+    assert verified(memstate)
+    assert done(memstate("maintain", "--now", NIGHTS[2], "--json"))["now"] == NIGHTS[2]
+
+
 def test_a_run_is_undone_at_once(home: Path, memstate: Memstate, nights: list[dict[str, Any]]) -> None:
     run_id = nights[1]["run_id"]
     answer = done(memstate("undo", "--run", run_id, "--now", NIGHTS[2], "--json"))

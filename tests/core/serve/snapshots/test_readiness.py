@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from memstate_core.model.text import parse_moment
 from memstate_core.night.checkout.note import Note, write_checkout
 from memstate_core.policy.settings import Settings, StoreSettings
 from memstate_core.run.run import Run, RunFacts
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
 from memstate_core.serve.snapshots.readiness import readiness
 from memstate_core.serve.snapshots.swap import Serving
@@ -21,6 +22,7 @@ from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
 from memstate_core.storage.head import State
 from tests.core.serve.conftest import Publish, harbour, served, serving_process
+from tests.core.serve.http.test_metrics import value
 from tests.pipeline.conftest import NIGHT, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -77,6 +79,19 @@ def test_a_snapshot_is_stale_from_an_age_on_and_still_served(store: Store) -> No
     assert (fresh["age_seconds"], fresh["stale"], fresh["max_age_seconds"]) == (HOUR, False, 2 * HOUR)
     assert (old["age_seconds"], old["stale"], old["status"]) == (3 * HOUR, True, "ready")
     assert response(store, 1e9)["stale"] is False
+
+
+def test_after_a_rollback_the_age_is_that_of_its_snapshot_and_the_run_has_the_earlier_logical_time(home: Path) -> None:
+    assert run_memstate(home, "maintain", "--now", "2026-05-06T02:00:00Z").code == 0
+    began = datetime.now(UTC)
+    assert run_memstate(home, "rollback", "1").code == 0
+    with served(open_store(home), Options(max_age=HOUR)) as client:
+        found = client.until_ready().get("/readyz").document
+        ages = {name: value(client, f"{name}_age_seconds") for name in ("snapshot", "last_run")}
+    passed = (datetime.now(UTC) - began).total_seconds()
+    assert (found["snapshot"], found["last_run"]["now"], found["stale"]) == ("s0/3", NIGHT, False)
+    assert 0 <= found["age_seconds"] <= ages["snapshot"] <= passed
+    assert 0 <= ages["last_run"] - (began - parse_moment(NIGHT)).total_seconds() <= passed
 
 
 ERROR = {"name": "C3", "severity": "ERROR"}

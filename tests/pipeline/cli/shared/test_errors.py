@@ -93,6 +93,26 @@ def test_an_error_of_the_system_says_where_and_what_to_do(
     assert advice in message
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "code", "problem"),
+    [
+        ("status", ">/dev/full", 1, "memstate: No space left on device. Free some disk space"),
+        ("status", ">&-", 1, "memstate: The output is closed."),
+        ("topic nope", ">/dev/full", 1, "holds no snapshot"),
+        ("statsu", ">/dev/full", 2, "memstate: No such command"),
+    ],
+)
+@pytest.mark.parametrize("option", ["", " --json"])
+def test_an_output_that_takes_nothing_is_one_line(
+    command: str, output: str, code: int, problem: str, option: str, tmp_path: Path
+) -> None:
+    line = f'"$0" -m memstate_pipeline --home "$1" {command}{option} {output}'
+    arguments = ["sh", "-c", line, sys.executable, str(tmp_path)]
+    done = subprocess.run(arguments, env=clean_environment(), stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert problem in done.stderr.splitlines()[-1]
+
+
 def test_an_interrupt_is_one_line_and_130(typed: Memstate, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, KeyboardInterrupt())
     answer = typed("status")
