@@ -49,7 +49,8 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
     Returns:
         Columns pair, name, contradicts, worded (texts contradict each other by more than numbers), accents (a text has
         the same words with other accents), same (nothing but spelling differs), own (one of the values is a word of its
-        source alone), rarity (that of the first value, in nats; 0 where its topic's title states it).
+        source alone), rarity (that of the first value, in nats; 0 where its topic's title states it), coded (the values
+        contradict each other, and are two codes).
     """
     own = corpus.own_words
     texts, rows, rows_b = corpus.field_texts, values["value"].to_numpy(), values["value_b"].to_numpy()
@@ -79,7 +80,10 @@ def differing_fields(corpus: Corpus, values: pl.DataFrame) -> pl.DataFrame:
     same = pl.coalesce(~pl.col("dated"), pl.col("number") == pl.col("number_b"), "squeezed")
     worded = typed.is_null() & pl.col("words") & ~pl.col("numbered") & ~otherwise
     kept = "pair", "name", "accents", "own", "rarity"
-    return seen.select(*kept, contradicts=contradicts, worded=worded, same=same).sort("pair", "name")
+    found = seen.select(*kept, contradicts=contradicts, worded=worded, same=same)
+    coded = found["contradicts"].to_numpy().copy()
+    coded[coded] = texts.other_code(a[coded], b[coded])
+    return found.with_columns(coded=pl.Series(coded, dtype=pl.Boolean)).sort("pair", "name")
 
 
 def _contradicting_texts(

@@ -57,13 +57,14 @@ class Signs:
         number: one title has numbers where the other has none of its own, other than values of the other topic's
             fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
         fields: fields of which both topics have a value, or one in its title another one than the other topic
-            (`stated_values`): columns as of `differing_fields` but for rarity; sorted.
+            (`stated_values`): columns as of `differing_fields` but for rarity and coded; sorted.
         agreed: fields agree in values that few topics have and titles do not state (pairs,).
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         own: both summaries follow one template, and each has a number or an uncommon word of its own (pairs,).
         unlike: the titles have the same words in the same order, and the summaries little in common (pairs,).
         code: both titles share a code that no third topic has (pairs,).
         stem: the same, but one title adds letters to the code (pairs,).
+        coded: a field has two codes that contradict each other (pairs,).
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
         added: one title adds words to the other, and the summary says nothing of either thing, since topics of FAMILY
             titles and more beside theirs have it, too (pairs,).
@@ -88,6 +89,7 @@ class Signs:
     unlike: Flags
     code: Flags
     stem: Flags
+    coded: Flags
     formatted: Flags
     added: Flags
     wording: Flags
@@ -175,6 +177,7 @@ def _all_signs(
     rarity = np.bincount(agree["pair"].to_numpy(), agree["rarity"].to_numpy(), minlength=len(pairs))
     flags = {
         "agreed": rarity >= RARITY,
+        "coded": flagged(fields.filter("coded"), len(pairs)),
         "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.title_marks, a, b),
         "strict": ~same,
         "equal": equal,
@@ -187,7 +190,7 @@ def _all_signs(
         "wording": order | accents | added | summaries.added | disagreeing,
         "reworded": like & ~_differing_titles(index, pairs, stated, like),
     }
-    return flags, fields.drop("rarity")
+    return flags, fields.drop("rarity", "coded")
 
 
 def flagged(rows: pl.DataFrame, pairs: int) -> Flags:

@@ -55,6 +55,13 @@ def codes(title: str) -> Iterator[str]:
                 yield part + _ending(after, following)
 
 
+def whole_code(text: str) -> str | None:
+    """The code of letters and digits that a text is, in one way of writing; None where it says anything else."""
+    found = [*codes(text)]
+    only = len(found) == 1 and len(found[0]) == sum(map(str.isalnum, text)) and is_mixed(found[0])
+    return found[0] if only else None
+
+
 def is_mixed(unit: str) -> bool:
     """Whether a unit has letters and digits, and is no number with decimals."""
     return 0 < sum(char.isdigit() for char in unit) < len(unit) and "." not in unit

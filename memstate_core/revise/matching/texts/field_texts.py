@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memstate_core.revise.matching.arrays import Floats, Ints, named_incidence, weighted
 from memstate_core.revise.matching.texts.abbreviations import known_units
+from memstate_core.revise.matching.texts.codes import whole_code
 from memstate_core.revise.matching.texts.marks import marks_of
 from memstate_core.revise.matching.texts.tokens import is_number, units
 from memstate_core.revise.matching.texts.typed_dates import times
@@ -64,6 +65,7 @@ class FieldTexts:
         letters = squeezed(distinct)
         self.squeezed: Ints = letters.rank("dense").to_numpy().astype(np.int64)
         self._groups = _in_groups(distinct, letters)
+        self._codes = pl.Series([whole_code(text) for text in self.written], dtype=pl.String)
 
     def regrouped(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Pairs with the same digits of a long number, or letters and digits of a code, in other groups (pairs,).
@@ -78,6 +80,18 @@ class FieldTexts:
         for number, enough in self._groups:
             same |= (number[a] == number[b]) & enough[a] & enough[b]
         return same
+
+    def other_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Pairs that are two codes of letters and digits, neither of which begins with the other (pairs,).
+
+        Args:
+            a: positions of texts (pairs,).
+            b: positions of the others (pairs,).
+        """
+        both = pl.DataFrame({"one": self._codes.gather(a), "other": self._codes.gather(b)})
+        one, other = pl.col("one"), pl.col("other")
+        begins = one.str.starts_with(other) | other.str.starts_with(one)
+        return both.select((~begins).fill_null(False)).to_series().to_numpy()
 
 
 def squeezed(text: Text) -> Text:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memstate_core.revise.matching.texts.codes import TitleCodes
+from memstate_core.revise.matching.texts.codes import TitleCodes, whole_code
 from tests.core.revise.matching.comparison.test_title_formats import contradicted, found_among, merged_share
 
 Topic = dict[str, Any]
@@ -88,6 +88,44 @@ def catalogue(count: int) -> list[list[Topic]]:
             {"title": f"{' '.join([*words[:2], words[3]])} {written}", "sources": ["list"]},
         ])  # fmt: skip
     return things
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("WJC-328", "wjc328"),
+        ("wjc328/B", "wjc328b"),
+        ("WJC 328", None),
+        ("1136512", None),
+        ("red", None),
+        ("wjc328 in red", None),
+        ("wjc328, wjc367", None),
+        ("12.50m", None),
+        ("", None),
+    ],
+)
+def test_a_value_that_is_one_code(text: str, code: str | None) -> None:
+    assert whole_code(text) == code
+
+
+@pytest.mark.parametrize(("other", "same"), [("wjc{}w", False), ("wjc{}b", True)])
+def test_a_code_of_a_series_in_titles_does_not_outweigh_codes_of_models_in_fields(other: str, same: bool) -> None:
+    """Each shop lists one model of each series, and no third title has the series; of a quarter it is another one."""
+    chance, things = random.Random(29), list[list[Topic]]()
+    stock = ["".join(chance.choices("bdfgklmnprstaeiou", k=7)) for _ in range(40)]
+    for number in range(160):
+        words, quarter = " ".join(chance.sample(stock, 2)), number % 4 == 0
+        models = ("WJC-{}/B", other if quarter else "wjc{}b")
+        sold = [
+            {"title": f"{words} LX{900 + number}K{adds}", "fields": {"model": model.format(300 + number)}}
+            for adds, model in zip(("", " small"), models, strict=True)
+        ]
+        sold = [{**each, "sources": [shop]} for each, shop in zip(sold, ("crm", "list"), strict=True)]
+        things += [[each] for each in sold] if quarter and not same else [sold]
+    found, known, wrong = found_among([*catalogue(150), *things])
+    assert found.origins.distinct.all()
+    assert wrong == 0
+    assert merged_share(found, known) > 0.8
 
 
 @pytest.mark.parametrize("pairs", [1, 12])
