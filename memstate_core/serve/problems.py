@@ -25,6 +25,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.StoreLocked: 503,
     errors.StoreNotFound: 503,
     errors.TopicNotFound: 404,
+    errors.TopicAmbiguous: 409,
     errors.NothingToUndo: 404,
     errors.MergeUndone: 409,
     errors.MergesUnknown: 404,

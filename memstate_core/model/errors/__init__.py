@@ -7,6 +7,7 @@
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
     ├── TopicNotFound        no topic, tombstone or alias has this id
+    ├── TopicAmbiguous       several topics have this topic_key or title
     ├── NothingToUndo        no merge and no archived topic has this id
     ├── MergeUndone          the merge is undone already
     ├── MergesUnknown        some ids name no merge
@@ -119,6 +120,7 @@ from memstate_core.model.errors.inputs import (
     PlanInvalid,
     RunUnknown,
     SettingsError,
+    TopicAmbiguous,
     TopicNotFound,
     UnreadableDump,
     VerdictRefused,
@@ -244,6 +246,7 @@ __all__ = [
     "StoreUrlRefused",
     "SubjectAmbiguous",
     "SubjectNotFound",
+    "TopicAmbiguous",
     "TopicNotFound",
     "UnreadableDump",
     "VerdictRefused",

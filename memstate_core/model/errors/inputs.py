@@ -91,6 +91,27 @@ class TopicNotFound(MemstateError):
         )
 
 
+class TopicAmbiguous(MemstateError):
+    """Several topics have this topic_key or title.
+
+    Args:
+        name: the topic_key or title that was asked for.
+        snapshot: where.
+        candidates: the topics that have it, as title, id and scope.
+    """
+
+    def __init__(self, name: str, snapshot: str, candidates: Sequence[tuple[str, str, str]]) -> None:
+        listed = ", ".join(f"{topic_id} in scope {scope}" for _, topic_id, scope in candidates[:10])
+        more = " and more" if len(candidates) > 10 else ""
+        super().__init__(
+            f"{name!r} is ambiguous in snapshot {snapshot}: {len(candidates)} topics have this topic_key or title "
+            f"({listed}{more}). Give the id of the one that you mean.",
+            name=name,
+            snapshot=snapshot,
+            candidates=[{"title": title, "topic_id": each, "scope": scope} for title, each, scope in candidates],
+        )
+
+
 class NothingToUndo(MemstateError):
     """No merge, and no topic that was archived, detached or summarised, has this id."""
 
