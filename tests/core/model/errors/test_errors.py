@@ -118,6 +118,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (RunHistoryShared("/srv/dagster", 7), 2, ["/srv/dagster", "7 runs", "--run-history clear", "--run-history leave"]),
     (SubjectAmbiguous("session", "s-1", list("abcdef")), 1, ["6 scopes", "'s-1'", "a, b, c, d, e and more", "--scope"]),
     (SubjectNotFound("actor", "aya"), 1, ["actor 'aya'", "memstate export"]),
+    (SubjectNotFound("topic", "boat"), 1, ["no topic has the id or topic_key 'boat'", "memstate maintain"]),
     (StoreLocked("/home/aya", "memstate maintain (42)"), 3, ["/home/aya", "memstate maintain (42)"]),
     (StoreNotFound("/home/aya"), 1, ["/home/aya", "no snapshot"]),
     (StoreNotFound("/home/aya", "no inbox"), 1, ["/home/aya", "no inbox"]),
