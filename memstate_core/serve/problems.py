@@ -21,6 +21,7 @@ TYPE_PREFIX = "urn:memstate:problem:"
 STATUS: dict[type[MemstateError], int] = {
     errors.SettingsError: 500,
     errors.UnreadableDump: 422,
+    errors.HomeUnknown: 500,
     errors.HomeUnsupported: 500,
     errors.StoreLocked: 503,
     errors.StoreNotFound: 503,

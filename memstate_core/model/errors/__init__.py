@@ -3,6 +3,7 @@
     MemstateError
     ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
     ├── UnreadableDump       a file that cannot be read at all
+    ├── HomeUnknown          the home is below the home directory of an unknown user
     ├── HomeUnsupported      the path of a home has a character that a library cannot address
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
@@ -109,6 +110,7 @@ from memstate_core.model.errors.erasure import (
 )
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
+    HomeUnknown,
     HomeUnsupported,
     KeyRefused,
     KeysDamaged,
@@ -198,6 +200,7 @@ __all__ = [
     "GateRefused",
     "HistoryUnreachable",
     "HistoryUnreadable",
+    "HomeUnknown",
     "HomeUnsupported",
     "InboxUnreachable",
     "KeyRefused",

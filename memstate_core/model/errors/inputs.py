@@ -58,6 +58,20 @@ class HomeUnsupported(MemstateError):
         )
 
 
+class HomeUnknown(MemstateError):
+    """The path of a home begins with the home directory of a user that the system does not know."""
+
+    exit_code = 2
+
+    def __init__(self, home: str, user: str) -> None:
+        super().__init__(
+            f"the home {home!r} cannot be found: this system knows no home directory {user!r}. Check the name, "
+            "or give the whole path, beginning with /.",
+            home=home,
+            user=user,
+        )
+
+
 class TopicNotFound(MemstateError):
     """No topic, tombstone or alias has this id.
 

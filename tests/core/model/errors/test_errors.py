@@ -36,6 +36,7 @@ from memstate_core.model.errors import (
     GateRefused,
     HistoryUnreachable,
     HistoryUnreadable,
+    HomeUnknown,
     HomeUnsupported,
     InboxUnreachable,
     KeyRefused,
@@ -122,6 +123,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (StoreLocked("/home/aya", "memstate maintain (42)"), 3, ["/home/aya", "memstate maintain (42)"]),
     (StoreNotFound("/home/aya"), 1, ["/home/aya", "no snapshot"]),
     (StoreNotFound("/home/aya", "no inbox"), 1, ["/home/aya", "no inbox"]),
+    (HomeUnknown("~aya/x", "~aya"), 2, ["home '~aya/x'", "no home directory '~aya'", "the whole path"]),
     (TopicNotFound("t-1", "s0/3"), 1, ["t-1", "s0/3"]),
     (TopicNotFound("yard", "s0/3", [("Old yard", "t-2")]), 1, ["Similar titles: Old yard [t-2]."]),
     (
