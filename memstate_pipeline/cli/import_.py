@@ -37,6 +37,7 @@ def import_(
     """
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
+    from memstate_core.ingest.unread_folders import import_warnings
     from memstate_core.state.process.memory import memory_budget
     from memstate_pipeline.writers import writing
 
@@ -57,9 +58,10 @@ def import_(
             default_scope=scope_of_rows,
             format=format,
         )
+    document = {**report.to_json(), "warnings": import_warnings(paths)}
     for unreadable in report.errors:
         note(f"memstate: {unreadable}")
-    show(report.to_json(), as_json, lambda: _lines(report))
+    show(document, as_json, lambda: [*_lines(report), *(f"warning: {each}" for each in document["warnings"])])
     if report.errors:
         raise typer.Exit(1)
 

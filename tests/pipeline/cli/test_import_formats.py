@@ -44,6 +44,18 @@ def test_the_scope_of_rows_that_name_none_is_as_long_as_theirs(
     assert list((tmp_path / "home").iterdir()) == []
 
 
+def test_folders_that_are_not_read_are_named(memstate: Memstate, tmp_path: Path) -> None:
+    dumps = tmp_path / "dumps"
+    exports(dumps)
+    assert memstate("import", str(dumps), "--json").document["warnings"] == []
+    (dumps / "older").mkdir()
+    (dumps / "older" / "x.jsonl").write_text('{"text": "Never read."}')
+    warning = f"the folders in {dumps} are not read (older): import each of them by its path"
+    assert memstate("import", str(dumps), "--json").document["warnings"] == [warning]
+    said = memstate("import", str(dumps))
+    assert (said.code, said.stdout.splitlines()[-1]) == (0, f"warning: {warning}")
+
+
 def test_notes_are_printed_and_in_the_json(memstate: Memstate, tmp_path: Path) -> None:
     chat = tmp_path / "chat.txt"
     chat.write_text("01/02/21, 10:00 - Ann: Hi\n")
