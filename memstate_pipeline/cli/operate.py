@@ -235,7 +235,7 @@ def rebuild(
     from memstate_pipeline.report.run_report import report_interrupted
     from memstate_pipeline.writers import holding
 
-    store: Store = context.obj.store
+    store: Store = context.obj.begun_store
     if new_chain != bool(why and why.strip()):
         raise typer.BadParameter("--new-chain and --why TEXT belong together")
     begun = None
