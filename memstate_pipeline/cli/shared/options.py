@@ -177,7 +177,7 @@ def numbered_lines(file: Path) -> list[tuple[str, str]]:
         typer.BadParameter: the file cannot be read.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from error
     return [(line.strip(), f"{file}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
