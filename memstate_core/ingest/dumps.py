@@ -26,6 +26,7 @@ from memstate_core.ingest.formats import OBSERVATIONS, chosen, reader
 from memstate_core.ingest.formats.shared.base import Reading
 from memstate_core.ingest.notes import Notes
 from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
+from memstate_core.ingest.unread_folders import named, unread_folders
 from memstate_core.model.errors import UnreadableDump
 
 _FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too), parquet, or a chat export"
@@ -119,7 +120,9 @@ def dumps_of(path: Path) -> list[Path]:
     if found is None:
         raise UnreadableDump(shown(path), "there is no such file")
     if not found:
-        raise UnreadableDump(shown(path), f"the folder holds no dump, expected {_FORMATS}")
+        folders = unread_folders(path)
+        beside = f"; the folders in it are not read ({named(folders)})" * bool(folders)
+        raise UnreadableDump(shown(path), f"the folder holds no dump, expected {_FORMATS}{beside}")
     return found
 
 

@@ -18,11 +18,12 @@ from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.formats import reader
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
+from memstate_core.ingest.validation.limits import limited_scope
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.progress import Progress, report_progress
-from memstate_core.model.scope import GLOBAL_SCOPE, parse_scope
+from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger.ledger import Ledger
 
@@ -81,7 +82,7 @@ class Importer:
     ) -> None:
         if format is not None:
             reader(format)
-        scope = parse_scope(default_scope) if default_scope else GLOBAL_SCOPE
+        scope = limited_scope(default_scope) if default_scope else GLOBAL_SCOPE
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
         self._batch = BatchImport(ledger, Rules(scope, Clock.at(now, settings)), self._longest, now, run_id)

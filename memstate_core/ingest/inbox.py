@@ -25,6 +25,7 @@ from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.moved_files import MovedFiles
 from memstate_core.ingest.report import ImportReport
 from memstate_core.ingest.unfinished import FileState, WallClock, complete, state_of, unfinished
+from memstate_core.ingest.unread_folders import unread_folders
 from memstate_core.policy.settings import Settings
 from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
@@ -122,28 +123,11 @@ def failed_files(home: Home) -> list[str]:
     return sorted(shown(path.relative_to(home.root)) for path in found)
 
 
-def unread_folders(home: Home) -> list[str]:
-    """The folders in the inbox that hold files nobody reads, as paths below the home; a run reads the inbox alone."""
-    own = {home.processed, home.failed}
-    folders = (path for path in home.inbox.iterdir()) if home.inbox.is_dir() else ()
-    found = (path for path in folders if path.is_dir() and not path.is_symlink() and path not in own)
-    return sorted(shown(path.relative_to(home.root)) for path in found if _holds_files(path))
-
-
 def folder_warnings(home: Home) -> list[str]:
-    """What to do about each folder in the inbox."""
+    """What to do about each folder in the inbox that holds files; a run reads the inbox alone."""
     advice = "is a folder, which no run reads: move its files into the inbox, or import it with `memstate import`"
-    return [f"{name} {advice}" for name in unread_folders(home)]
-
-
-def _holds_files(folder: Path) -> bool:
-    """Whether something visible is in a folder; one that cannot be listed counts."""
-    if folder.name.startswith("."):
-        return False
-    try:
-        return any(path.is_file() and not path.name.startswith(".") for path in folder.rglob("*"))
-    except OSError:
-        return True
+    found = unread_folders(home.inbox, {home.processed, home.failed})
+    return [f"{shown(path.relative_to(home.root))} {advice}" for path in found]
 
 
 def _return_grown(home: Home, moved: MovedFiles, clock: WallClock) -> None:

@@ -85,7 +85,7 @@ def read_toml(path: Path, sections: Collection[str]) -> TomlFile:
         SettingsError: it cannot be read, is no TOML, or has something other than sections at its top level.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         values = tomllib.loads(text)
     except OSError as error:
         raise SettingsError(str(path), "the file", "…", f"expected a file to read: {error.strerror}") from None

@@ -16,7 +16,7 @@ def with_keys(path: Path, section: str, keys: Mapping[str, str | int | None]) ->
     """
     import tomlkit
 
-    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig")) if path.exists() else tomlkit.document()
     table = document.setdefault(section, tomlkit.table())
     for key, value in keys.items():
         if value is None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from memstate_core.model.errors import StoreUrlRefused
+from memstate_core.model.errors import HomeUnknown, StoreUrlRefused
 from memstate_core.policy.sections.store import STORE_URL
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.policy.toml_edit import with_keys
@@ -39,9 +39,22 @@ def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ)
 
     Raises:
         StoreUrlRefused: a URL is none of a store, or $MEMSTATE_STORE_URL names another one.
+        HomeUnknown: a folder is below the home directory of an unknown user.
     """
     named = named_home(given, environ)
-    return _checkout(named, environ) if is_url(named) else Path(named).expanduser().absolute()
+    return _checkout(named, environ) if is_url(named) else folder_path(named)
+
+
+def folder_path(named: str) -> Path:
+    """The folder that a path names; one that begins with `~` is below the home directory of a user.
+
+    Raises:
+        HomeUnknown: the system does not know this user.
+    """
+    try:
+        return Path(named).expanduser().absolute()
+    except RuntimeError:  # as the standard library says it
+        raise HomeUnknown(named, Path(named).parts[0]) from None
 
 
 def _checkout(url: str, environ: Mapping[str, str]) -> Path:
@@ -54,10 +67,10 @@ def _checkout(url: str, environ: Mapping[str, str]) -> Path:
     other = environ.get(_URL_VARIABLE)
     if other not in (None, "", url):
         raise StoreUrlRefused(url, f"{_URL_VARIABLE} names {other}; set one of them")
-    data = Path(environ.get(_DATA_VARIABLE) or _DATA).expanduser()
+    data = folder_path(environ.get(_DATA_VARIABLE) or _DATA)
     name = re.sub(r"[^A-Za-z0-9-]+", "-", url.partition("://")[2]).strip("-")[-40:]
     folder = data / "memstate" / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
     if not (folder / FILE_NAME).exists():
         make_folder(folder)
         replace_file(folder / FILE_NAME, with_keys(folder / FILE_NAME, "store", {"url": url}))
-    return folder.absolute()
+    return folder

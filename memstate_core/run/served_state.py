@@ -8,6 +8,7 @@ import polars as pl
 
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import REVIEWS
+from memstate_core.model.ids import key_id
 from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.run import GRAPH_FILE
@@ -60,6 +61,13 @@ class Served:
         found = pl.DataFrame({"id": [name]}).select(self.answering(pl.col("id")))
         alive = self.topics.filter(pl.col("merged_into").is_null())
         return str(found.item()) if found["id"].is_in(alive["id"].implode()).item() else None
+
+    def keyed(self, key: str) -> pl.DataFrame:
+        """The living topics that a `topic_key` names, or that took over those it named (columns id, scope, title)."""
+        scopes = self.topics.select(pl.col("scope").cast(pl.String).unique())
+        ids = scopes.select(id=self.answering(key_id(pl.col("scope"), pl.lit(key)))).unique()
+        alive = self.topics.filter(pl.col("merged_into").is_null())
+        return alive.join(ids, on="id", how="semi").select("id", "scope", "title")
 
 
 def read_served(store: Store) -> dict[str, Served]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 from memstate_core.ingest.validation.decode import MAX_DEPTH
 
@@ -72,6 +72,21 @@ class Options:
 def api_key(environ: Mapping[str, str]) -> str | None:
     """The key set by the environment; None if it is blank."""
     return environ.get(KEY_VARIABLE, "").strip() or None
+
+
+def trusted_proxy(text: str) -> str:
+    """Checks the address or the network of a reverse proxy, and returns it.
+
+    The server compares anything else, such as a host name, with addresses as text, so it would never apply.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        return str(ip_network(text) if "/" in text else ip_address(text))
+    except ValueError as error:
+        expected = "an address such as 10.0.0.5, or a network such as 10.0.0.0/8 or fd00::/8"
+        raise ValueError(f"{text!r} is no address of a reverse proxy: {error}; expected {expected}") from None
 
 
 @lru_cache(maxsize=32)

@@ -21,10 +21,12 @@ TYPE_PREFIX = "urn:memstate:problem:"
 STATUS: dict[type[MemstateError], int] = {
     errors.SettingsError: 500,
     errors.UnreadableDump: 422,
+    errors.HomeUnknown: 500,
     errors.HomeUnsupported: 500,
     errors.StoreLocked: 503,
     errors.StoreNotFound: 503,
     errors.TopicNotFound: 404,
+    errors.TopicAmbiguous: 409,
     errors.NothingToUndo: 404,
     errors.MergeUndone: 409,
     errors.MergesUnknown: 404,

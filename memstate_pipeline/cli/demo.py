@@ -26,9 +26,10 @@ def demo(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
 
     Imports five weeks of chats and notes, runs one night of maintenance and asks two questions.
     """
+    from memstate_core.run.home_path import folder_path
     from memstate_core.run.store import open_store
 
-    home = Path(context.obj.home or FOLDER).expanduser().absolute()
+    home = folder_path(context.obj.home or FOLDER)
     store = open_store(home)
     note(f"Store of the demo: {home}")
     document, pages = _play(store)

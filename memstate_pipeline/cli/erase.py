@@ -32,7 +32,9 @@ class RunHistoryChoice(StrEnum):
 def erase(
     context: typer.Context,
     scope: Annotated[str | None, typer.Option(metavar="TYPE:ID", help="Erase a scope.")] = None,
-    topic: Annotated[str | None, typer.Option(metavar="ID", help="Erase a topic and what it merged.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(metavar="ID", help="Erase a topic (id or topic_key) and what it merged.")
+    ] = None,
     actor: Annotated[str | None, typer.Option(metavar="NAME", help="Erase what an actor said or recorded.")] = None,
     observation: Annotated[str | None, typer.Option(metavar="ID", help="Erase an observation.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="Erase a session.")] = None,

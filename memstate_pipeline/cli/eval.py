@@ -84,7 +84,7 @@ def _thresholds(file: Path | None, cuts: list[int]) -> dict[str, float]:
         return {}
     names = metric_names(cuts)
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
         if unknown := sorted(found.keys() - set(names)):
             raise ValueError(f"no metric is called {', '.join(unknown)} (known: {', '.join(names)})")
         return {name: _number(name, value) for name, value in found.items()}

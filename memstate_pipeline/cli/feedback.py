@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def feedback(
     context: typer.Context,
-    topic_id: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, an alias, or a topic merged away.")],
+    topic_id: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="A topic, an alias, a topic merged away, or a topic_key.")
+    ],
     used: Annotated[bool, typer.Option("--used/--failed", help="The topic was useful, or it was not.")],
     field: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Field that is meant. Default: the whole topic.")
@@ -31,13 +33,15 @@ def feedback(
     from contextlib import ExitStack
 
     from memstate_core.retrieve.views.topic import resolve
+    from memstate_core.retrieve.views.topic_keys import topic_id_of
     from memstate_pipeline.cli.shared.readers import open_readers
     from memstate_pipeline.writers import complete_erasure
 
     at, store = moment(now), context.obj.store
     complete_erasure(store)
     with ExitStack() as stack:
-        found = resolve(open_readers(store, stack), topic_id)
+        readers = open_readers(store, stack)
+        found = resolve(readers, topic_id_of(readers, topic_id))
         _require_fields(found, field or [])
         named = {"topic_id": found.topic["id"][0], "scope": found.topic["scope"][0]}
     answer = {"recorded": record_accesses(store, [named], at, fields=field or None, failed=not used)}

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from memstate_core.run.served_state import Served
     from memstate_core.run.store import Store
 
-Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID", help="Topics, aliases, or topics merged away.")]
+Topics = Annotated[
+    list[str], typer.Argument(metavar="TOPIC_ID", help="Topics, aliases, topics merged away, or topic_keys.")
+]
 
 
 def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
@@ -77,7 +79,8 @@ def _decide(
     """Decides about topics and publishes the result; decisions that change nothing publish nothing.
 
     Raises:
-        TopicNotFound: an id is unknown; nothing was recorded.
+        TopicNotFound: an id or key is unknown; nothing was recorded.
+        TopicAmbiguous: several topics have a key; nothing was recorded.
     """
     with correcting(store, command) as shards:
         named = _located(shards, topic_ids)
@@ -116,14 +119,12 @@ def _bound_warnings(store: Store, topics: Sequence[str]) -> list[str]:
 
 
 def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str, list[str]]:
-    from memstate_core.model.errors import TopicNotFound
+    from memstate_core.run.served_topics import served_topic
 
     found: dict[str, list[str]] = {}
     for name in topic_ids:
-        homes = [(shard, topic) for shard, served in shards.items() if (topic := served.living(name))]
-        if not homes:
-            raise TopicNotFound(name, ", ".join(served.snapshot.name for served in shards.values()))
-        found.setdefault(homes[0][0], []).append(homes[0][1])
+        shard, topic = served_topic(shards, name)
+        found.setdefault(shard, []).append(topic)
     return {shard: list(dict.fromkeys(topics)) for shard, topics in found.items()}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memstate_pipeline.cli.shared.options import Now, moment
+from memstate_pipeline.cli.shared.options import Now, default_scope, moment
 from memstate_pipeline.cli.shared.output import Json, note, show
 from memstate_pipeline.cli.shared.progress import live_progress
 
@@ -37,16 +37,16 @@ def import_(
     """
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
-    from memstate_core.model.scope import parse_scope
+    from memstate_core.ingest.unread_folders import import_warnings
     from memstate_core.state.process.memory import memory_budget
     from memstate_pipeline.writers import writing
 
     try:
-        default_scope = None if scope is None else parse_scope(scope)
         if format is not None:
             formats.reader(format)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    scope_of_rows = default_scope(scope)
     store: Store = context.obj.store
     with writing(store, "import"), live_progress(), memory_budget(store.settings.store.memory_mib):
         report = import_paths(
@@ -55,12 +55,13 @@ def import_(
             paths,
             now=moment(now) or datetime.now(UTC),
             run_id=f"import-{uuid.uuid4()}",
-            default_scope=default_scope,
+            default_scope=scope_of_rows,
             format=format,
         )
+    document = {**report.to_json(), "warnings": import_warnings(paths)}
     for unreadable in report.errors:
         note(f"memstate: {unreadable}")
-    show(report.to_json(), as_json, lambda: _lines(report))
+    show(document, as_json, lambda: [*_lines(report), *(f"warning: {each}" for each in document["warnings"])])
     if report.errors:
         raise typer.Exit(1)
 

@@ -79,7 +79,7 @@ def revoke(context: typer.Context, name: Name, as_json: Annotated[bool, Json] = 
     """
     from memstate_core.serve.auth import key_file
 
-    store = context.obj.store
+    store = context.obj.existing_store
     home, gone = store.home, key_file.revoke(store.home.keys, name)
     published = _published(store)
     if not key_file.read(home.keys):

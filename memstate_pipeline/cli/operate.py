@@ -125,7 +125,9 @@ def _ledger_counts(store: Store) -> tuple[dict[str, int | None], list[str]]:
 
 def doctor(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Option(metavar="ID", help="Explain this topic instead.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(metavar="ID", help="Explain this topic (id or topic_key) instead.")
+    ] = None,
     now: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="With --topic: the time to explain, ISO 8601. Default: the machine's clock."),
@@ -233,7 +235,7 @@ def rebuild(
     from memstate_pipeline.report.run_report import report_interrupted
     from memstate_pipeline.writers import holding
 
-    store: Store = context.obj.store
+    store: Store = context.obj.begun_store
     if new_chain != bool(why and why.strip()):
         raise typer.BadParameter("--new-chain and --why TEXT belong together")
     begun = None

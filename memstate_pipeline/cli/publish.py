@@ -35,7 +35,7 @@ def publish(
     from memstate_core.night.publication.upload import publish_to
     from memstate_pipeline.writers import writing
 
-    store = context.obj.store
+    store = context.obj.begun_store
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.shared.options import Now, moment, parsed_scopes
+from memstate_pipeline.cli.shared.options import Now, default_scope, moment
 from memstate_pipeline.cli.shared.output import Json, note, show
 from memstate_pipeline.cli.shared.progress import live_progress
 from memstate_pipeline.cli.shared.terminal import one_line
@@ -88,11 +88,11 @@ def replay(
     from memstate_pipeline.writers import writing
 
     store: Store = context.obj.existing_store
-    default_scope = (parsed_scopes(None if scope is None else [scope]) or (GLOBAL_SCOPE,))[0]
+    scope_of_rows = default_scope(scope) or GLOBAL_SCOPE
     with live_progress(doing="quarantine replay"), writing(store, "quarantine replay"):
         rows = _open(store, ids, reason, file, every=every)
         done = rows_of.replay(
-            store.ledger, store.settings, rows, default_scope, moment(now) or datetime.now(UTC), _run_id()
+            store.ledger, store.settings, rows, scope_of_rows, moment(now) or datetime.now(UTC), _run_id()
         )
     refused = done.refused.to_dicts()
     document = {"accepted": done.accepted, "duplicate": done.duplicate, "refused": refused}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -41,7 +42,8 @@ def query(
     stages: Stages = ALL_STAGES,
     explain: Annotated[bool, typer.Option("--explain", help="Show the components of each score.")] = False,
     topic_ids: Annotated[
-        list[str] | None, typer.Option("--topic", metavar="ID", help="Only this topic, with all its fields.")
+        list[str] | None,
+        typer.Option("--topic", metavar="ID", help="Only this topic (id or topic_key), with all its fields."),
     ] = None,
     field_names: Annotated[
         list[str] | None, typer.Option("--field", metavar="NAME", help="Only this field, even if it is detached.")
@@ -67,6 +69,7 @@ def query(
 
     from memstate_core.retrieve.evaluation.recorded_questions import QuestionRecorder
     from memstate_core.retrieve.query import Question, answer
+    from memstate_core.retrieve.views.topic_keys import topic_id_of
 
     store: Store = context.obj.store
     at = access_time(store, record, now)
@@ -78,7 +81,6 @@ def query(
         stages=parsed_stages(stages),
         explain=explain,
         as_of=moment(as_of),
-        topic_ids=tuple(topic_ids or ()),
         field_names=tuple(field_names or ()),
         evidence_kinds=_known_kinds(evidence_kinds),
         tool=tool,
@@ -88,6 +90,8 @@ def query(
     )
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
+        named = tuple(topic_id_of(readers, name, question.scopes, damaged) for name in topic_ids or ())
+        question = replace(question, topic_ids=named)
         result = answer(readers, served_encoder(store, readers), store.home.cache, question, damaged=damaged)
     if record:
         recorder = QuestionRecorder(store.home.recorded_questions, store.settings.recall)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from socket import socket
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +100,7 @@ def serve(
         rate_limit=rate_limit,
         request_seconds=request_seconds,
         max_age=None if max_age is None else 3600 * (max_age + 24 * store.settings.schedule.skip_unchanged_days),
-        trusted_proxies=tuple(proxies or ()),
+        trusted_proxies=_trusted(proxies or ()),
         replica_of=replica_of,
         follow_seconds=follow_seconds,
         cache_mib=cache_mib,
@@ -109,6 +110,15 @@ def serve(
     _require_installed(as_json)
     _require_key(host, store, options)
     _run(store, _listening(host, port, as_json), options, workers, as_json)
+
+
+def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
+    from memstate_core.serve.options import trusted_proxy
+
+    try:
+        return tuple(map(trusted_proxy, proxies))
+    except ValueError as error:
+        raise typer.BadParameter(f"--trusted-proxy: {error}") from error
 
 
 def _require_installed(as_json: bool) -> None:

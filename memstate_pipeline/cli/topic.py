@@ -74,25 +74,24 @@ def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> 
     """The id itself if a topic has it, else the id of the only topic with this key, or with this title.
 
     Raises:
-        TopicNotFound: there is none, or more than one; it names candidates.
+        TopicNotFound: there is none; it names candidates.
+        TopicAmbiguous: there is more than one.
         SnapshotDamaged: there is none in the sound shards, and a damaged one may have it.
     """
-    import polars as pl
-
-    from memstate_core.model.errors import TopicNotFound
-    from memstate_core.retrieve.views.topic import resolve, titled
-    from memstate_core.retrieve.views.topic_keys import keyed
+    from memstate_core.model.errors import TopicAmbiguous, TopicNotFound
+    from memstate_core.retrieve.views.topic import titled
+    from memstate_core.retrieve.views.topic_keys import topic_id_of
 
     try:
-        resolve(readers, name)
+        return topic_id_of(readers, name)
     except TopicNotFound as error:
-        by_key = keyed(readers, name)
-        found = titled(readers, name) if by_key.is_empty() else by_key.with_columns(is_equal=pl.lit(True))
+        found, snapshot = titled(readers, name), error.facts["snapshot"]
         if found.height == 1 and found["is_equal"].item():
             return str(found["id"].item())
         damaged.require_any(None, [])
-        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").head(5).rows()) from None
-    return name
+        if found["is_equal"].any():
+            raise TopicAmbiguous(name, snapshot, found.select("title", "id", "scope").rows()) from None
+        raise TopicNotFound(name, snapshot, found.select("title", "id").rows()) from None
 
 
 def _lines(record: Mapping[str, Any], titles: Mapping[str, str], served: str) -> Iterator[str]:

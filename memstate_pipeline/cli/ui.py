@@ -48,7 +48,7 @@ def ui(
     from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home, dagster_instance
     from memstate_pipeline.processes import run_together
 
-    store = context.obj.store
+    store = context.obj.begun_store
     folder = dagster_home(store.home)
     environment = {HOME_VARIABLE: str(store.home.root), DAGSTER_VARIABLE: str(folder)}
     free = _free_port(host, port)

@@ -17,6 +17,7 @@ from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Details, Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
+from memstate_core.model.scope import parse_scope
 
 _VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
 
@@ -91,6 +92,20 @@ def check_limits(row: Observation, length: int) -> None:
     for name, limits in _OF_PART.items():
         for at, part in enumerate(getattr(row, name)):
             _check(part, limits, f"$.{name}[{at}]", length)
+
+
+def limited_scope(text: str) -> str:
+    """Checks the `TYPE:ID` of rows that name no scope, with the same limit as for theirs, and returns it.
+
+    Raises:
+        ValueError: it is no scope, or its id is too long.
+    """
+    scope = parse_scope(text)
+    try:
+        check_length(scope.partition(":")[2], LIMITS["scope.id"], "the id of the scope")
+    except Rejection as error:
+        raise ValueError(error.detail) from error
+    return scope
 
 
 def check_value(value_json: str, where: str) -> None:

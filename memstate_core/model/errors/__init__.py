@@ -3,10 +3,12 @@
     MemstateError
     ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
     ├── UnreadableDump       a file that cannot be read at all
+    ├── HomeUnknown          the home is below the home directory of an unknown user
     ├── HomeUnsupported      the path of a home has a character that a library cannot address
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
     ├── TopicNotFound        no topic, tombstone or alias has this id
+    ├── TopicAmbiguous       several topics have this topic_key or title
     ├── NothingToUndo        no merge and no archived topic has this id
     ├── MergeUndone          the merge is undone already
     ├── MergesUnknown        some ids name no merge
@@ -108,6 +110,7 @@ from memstate_core.model.errors.erasure import (
 )
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
+    HomeUnknown,
     HomeUnsupported,
     KeyRefused,
     KeysDamaged,
@@ -119,6 +122,7 @@ from memstate_core.model.errors.inputs import (
     PlanInvalid,
     RunUnknown,
     SettingsError,
+    TopicAmbiguous,
     TopicNotFound,
     UnreadableDump,
     VerdictRefused,
@@ -196,6 +200,7 @@ __all__ = [
     "GateRefused",
     "HistoryUnreachable",
     "HistoryUnreadable",
+    "HomeUnknown",
     "HomeUnsupported",
     "InboxUnreachable",
     "KeyRefused",
@@ -244,6 +249,7 @@ __all__ = [
     "StoreUrlRefused",
     "SubjectAmbiguous",
     "SubjectNotFound",
+    "TopicAmbiguous",
     "TopicNotFound",
     "UnreadableDump",
     "VerdictRefused",

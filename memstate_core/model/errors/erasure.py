@@ -63,9 +63,12 @@ class SubjectNotFound(MemstateError):
     """Nothing in the store belongs to a subject."""
 
     def __init__(self, kind: str, value: str) -> None:
+        found = f"the store holds nothing of {kind} {value!r}. Expected the {kind} as observations name it"
+        if kind == "topic":
+            found = (
+                f"no topic has the id or topic_key {value!r}. What was imported since the last night belongs to no "
+                "topic yet: run `memstate maintain` first, or erase it with --observation"
+            )
         super().__init__(
-            f"nothing was erased: the store holds nothing of {kind} {value!r}. Expected the {kind} as observations "
-            "name it; `memstate export` prints those of a store.",
-            kind=kind,
-            value=value,
+            f"nothing was erased: {found}; `memstate export` prints those of a store.", kind=kind, value=value
         )

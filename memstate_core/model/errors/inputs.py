@@ -58,6 +58,20 @@ class HomeUnsupported(MemstateError):
         )
 
 
+class HomeUnknown(MemstateError):
+    """The path of a home begins with the home directory of a user that the system does not know."""
+
+    exit_code = 2
+
+    def __init__(self, home: str, user: str) -> None:
+        super().__init__(
+            f"the home {home!r} cannot be found: this system knows no home directory {user!r}. Check the name, "
+            "or give the whole path, beginning with /.",
+            home=home,
+            user=user,
+        )
+
+
 class TopicNotFound(MemstateError):
     """No topic, tombstone or alias has this id.
 
@@ -88,6 +102,27 @@ class TopicNotFound(MemstateError):
             snapshot=snapshot,
             candidates=[{"title": title, "topic_id": name} for title, name in candidates],
             since=since,
+        )
+
+
+class TopicAmbiguous(MemstateError):
+    """Several topics have this topic_key or title.
+
+    Args:
+        name: the topic_key or title that was asked for.
+        snapshot: where.
+        candidates: the topics that have it, as title, id and scope.
+    """
+
+    def __init__(self, name: str, snapshot: str, candidates: Sequence[tuple[str, str, str]]) -> None:
+        listed = ", ".join(f"{topic_id} in scope {scope}" for _, topic_id, scope in candidates[:10])
+        more = " and more" if len(candidates) > 10 else ""
+        super().__init__(
+            f"{name!r} is ambiguous in snapshot {snapshot}: {len(candidates)} topics have this topic_key or title "
+            f"({listed}{more}). Give the id of the one that you mean.",
+            name=name,
+            snapshot=snapshot,
+            candidates=[{"title": title, "topic_id": each, "scope": scope} for title, each, scope in candidates],
         )
 
 

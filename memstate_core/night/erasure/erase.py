@@ -100,6 +100,7 @@ def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[
     Raises:
         SubjectNotFound: nothing belongs to the subject.
         SubjectAmbiguous: several scopes have an observation or a session of this id.
+        TopicAmbiguous: several topics have this `topic_key`.
         EraseRefused: a dump that was not read yet quotes it.
         RunHistoryShared: nobody decided whether the record of runs outside the home goes.
         HistoryUnreachable: the record of runs is in a database that does not answer.

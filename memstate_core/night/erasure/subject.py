@@ -9,13 +9,14 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.errors import StoreNotFound, SubjectAmbiguous
+from memstate_core.model.errors import StoreNotFound, SubjectAmbiguous, TopicNotFound
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.step_frames import PLACEMENTS
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
+from memstate_core.run.served_topics import served_topic
 from memstate_core.run.store import Store
 
 SCOPE, TOPIC, ACTOR, OBSERVATION, SESSION = "scope", "topic", "actor", "observation", "session"
@@ -43,7 +44,7 @@ class Subject:
 
     Attributes:
         kind: one of those above.
-        value: the scope, the id or the name; empty for `RECORDED`.
+        value: the scope, the id, the `topic_key` or the name; empty for `RECORDED`.
         scope: the only scope in which it is meant; None for all.
         evidence: of `RECORDED` the ids of its evidence.
     """
@@ -93,6 +94,7 @@ def find(store: Store, subject: Subject) -> Found:
 
     Raises:
         SubjectAmbiguous: several scopes have an observation or a session of this id.
+        TopicAmbiguous: several topics have this `topic_key`.
     """
     shards = _served(store)
     placed = pl.concat([empty(PLACEMENTS), *(recorded_placements(store, shard) for shard in shards.values())])
@@ -149,12 +151,12 @@ def _mine(subject: Subject, shards: dict[str, Served], placed: pl.DataFrame) -> 
     if subject.kind != TOPIC:
         inside = pl.lit(True) if subject.scope is None else pl.col("scope") == subject.scope
         return (pl.col(_COLUMNS[subject.kind]) == subject.value) & inside
-    ids = [
-        placed.filter(shard.answering(pl.col("topic_id")) == living)["evidence_id"]
-        for shard in shards.values()
-        if (living := shard.living(subject.value)) is not None
-    ]
-    return pl.col("evidence_id").is_in(pl.concat([pl.Series("evidence_id", [], pl.String), *ids]).implode())
+    try:
+        name, living = served_topic(shards, subject.value)
+    except TopicNotFound:
+        return pl.lit(False)
+    ids = placed.filter(shards[name].answering(pl.col("topic_id")) == living)["evidence_id"]
+    return pl.col("evidence_id").is_in(ids.implode())
 
 
 def _gone(shards: dict[str, Served], placed: pl.DataFrame, mine: pl.Expr) -> pl.Series:

@@ -52,7 +52,7 @@ def read_questions(path: Path) -> list[Expected]:
         OSError: the file cannot be read.
     """
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
         try:
             found += [parsed_question(json.loads(line), f"{path.name} line {number}")] if line.strip() else []
         except MALFORMED as error:

@@ -97,13 +97,13 @@ def titled(readers: Sequence[SnapshotReader], text: str, limit: int = 5) -> pl.D
     Args:
         readers: the open snapshots of the store's shards.
         text: a title, or words of one.
-        limit: how many topics to return at most.
+        limit: how many topics to return at most whose titles have only the words.
 
     Returns:
-        Columns id, title and `is_equal`. Topics with this very title, compared as titles are; if there are none,
+        Columns id, scope, title and `is_equal`. Topics with this very title, compared as titles are; if there are none,
         topics whose titles have all words of the text, the most salient first. Tombstones are left out.
     """
-    columns = ["id", "title", "salience"]
+    columns = ["id", "scope", "title", "salience"]
     rows = pl.concat([reader.graph.read(TOPIC, columns, "r.state <> 'merged'") for reader in readers])
     asked = pl.select(normalised(pl.lit(text))).item()
     title = normalised(pl.col("title"))
@@ -112,7 +112,8 @@ def titled(readers: Sequence[SnapshotReader], text: str, limit: int = 5) -> pl.D
     found = rows.with_columns(is_equal=title == asked).filter(pl.col("is_equal") | has_words)
     equal = found.filter("is_equal")
     chosen = found if equal.is_empty() else equal
-    return chosen.sort("salience", "id", descending=[True, False]).head(limit).select("id", "title", "is_equal")
+    shown = chosen.sort("salience", "id", descending=[True, False])
+    return (shown.head(limit) if equal.is_empty() else shown).select("id", "scope", "title", "is_equal")
 
 
 def titles_of(readers: Sequence[SnapshotReader], ids: Collection[str]) -> dict[str, str]:

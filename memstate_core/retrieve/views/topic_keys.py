@@ -10,11 +10,45 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from memstate_core.model.errors import TopicAmbiguous, TopicNotFound
 from memstate_core.model.ids import key_id
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.views.topic import resolve
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import TOPIC, Graph
 
 _READ = ["id", "scope", "title", "state", "merged_into"]
+
+
+def topic_id_of(
+    readers: Sequence[SnapshotReader],
+    name: str,
+    scopes: Collection[str] | None = None,
+    damaged: DamagedShards = DamagedShards(),  # noqa: B008 (immutable)
+) -> str:
+    """The id itself if a topic has it, else the id of the only topic that it names as a `topic_key`.
+
+    Args:
+        readers: the open snapshots of the store's shards.
+        name: an id, an alias of one, or a `topic_key`.
+        scopes: as for `keyed`.
+        damaged: the shards that could not be opened.
+
+    Raises:
+        TopicNotFound: nothing has this id or key.
+        TopicAmbiguous: several topics have this key.
+        SnapshotDamaged: nothing in the sound shards has this id or key, and a damaged one may have it.
+    """
+    try:
+        resolve(readers, name, scopes)
+    except TopicNotFound as error:
+        found = keyed(readers, name, scopes)
+        if found.height > 1:
+            raise TopicAmbiguous(name, error.facts["snapshot"], found.select("title", "id", "scope").rows()) from None
+        if found.is_empty():
+            resolve(readers, name, scopes, damaged)
+        return str(found["id"].item())
+    return name
 
 
 def keyed(readers: Sequence[SnapshotReader], key: str, scopes: Collection[str] | None = None) -> pl.DataFrame:

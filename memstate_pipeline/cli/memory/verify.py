@@ -27,7 +27,7 @@ def verify(
     """
     from memstate_core.night.verification.record import found_now, hand_over_findings
 
-    store, scopes, now = context.obj.store, parsed_scopes(scope), datetime.now(UTC)
+    store, scopes, now = context.obj.begun_store, parsed_scopes(scope), datetime.now(UTC)
     found = [row for row in found_now(store) if scopes is None or row["scope"] in scopes]
     recorded = 0 if dry_run else hand_over_findings(store, now, scopes)
     counts = dict(sorted(Counter(row["status"] for row in found).items()))

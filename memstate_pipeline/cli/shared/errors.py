@@ -141,7 +141,18 @@ def _wrong_usage(kind: str, error: _UsageError) -> Failure:
     if context is not None and message == context.get_help():  # of a group without a command
         return Failure(kind, "missing command", error.exit_code, usage=(message,))
     usage = () if context is None else (context.get_usage(), f"Try '{context.command_path} --help' for help.")
-    return Failure(kind, message, error.exit_code, usage=usage)
+    is_unlike_any = kind == "NoSuchOption" and not getattr(error, "possibilities", None)
+    hint = _after_dashes(context) if is_unlike_any and context is not None else ""
+    return Failure(kind, message + hint, error.exit_code, usage=usage)
+
+
+def _after_dashes(context: typer.Context) -> str:
+    """How to write an argument that looks like an option; nothing for a command that takes no arguments."""
+    arguments = [each for each in context.command.params if each.param_type_name == "argument"]
+    if not arguments:
+        return ""
+    named = " ".join(context.command.collect_usage_pieces(context)[1:]).replace("{", "").replace("}", "")
+    return f". Where an argument begins with -, write -- before it: `{context.command_path} -- {named}`"
 
 
 def _in_words(message: str) -> str:

@@ -114,6 +114,20 @@ def parsed_scopes(given: list[str] | None) -> tuple[str, ...] | None:
         raise typer.BadParameter(str(error)) from error
 
 
+def default_scope(given: str | None) -> str | None:
+    """The scope of `--scope` for rows that name none; None where the option is absent.
+
+    Raises:
+        typer.BadParameter: it is not TYPE:ID, or longer than the scope of a row may be.
+    """
+    from memstate_core.ingest.validation.limits import limited_scope
+
+    try:
+        return None if given is None else limited_scope(given)
+    except ValueError as error:
+        raise typer.BadParameter(f"--scope: {error}") from error
+
+
 def parsed_policy(given: str) -> Policy:
     """The policy of `--policy`.
 
@@ -163,7 +177,7 @@ def numbered_lines(file: Path) -> list[tuple[str, str]]:
         typer.BadParameter: the file cannot be read.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from error
     return [(line.strip(), f"{file}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]

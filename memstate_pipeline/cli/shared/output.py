@@ -63,6 +63,16 @@ class Context:
             raise StoreNotFound(str(store.home.root), "no store")
         return store
 
+    @property
+    def begun_store(self) -> Store:
+        """The store, for commands that write but begin none; a checkout begins with what is at the URL.
+
+        Raises:
+            StoreNotFound: there is no such folder, for example because its name is mistyped.
+        """
+        store = self.store
+        return store if store.settings.store.url else self.existing_store
+
 
 Json = typer.Option("--json", help="Print one JSON document on stdout.")
 

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from memstate_core.model.errors import SettingsError
 from memstate_core.policy.rules import Rule
-from memstate_core.policy.settings import FILE_NAME, Override, Policy, Settings, load_settings
+from memstate_core.policy.settings import FILE_NAME, Override, Policy, Settings, load_policy, load_settings
 from memstate_core.policy.template import literal
+from memstate_core.policy.toml_edit import with_keys
 
 
 def load(home: Path, toml: str = "", **environ: str) -> Settings:
@@ -52,6 +53,20 @@ def test_the_file_is_read_and_leaves_the_rest_at_its_default(tmp_path: Path) -> 
     settings = load(tmp_path, '[store]\nshards = 4\n[policy]\nplacement_similarity = 0.8\n[embedding]\nmodel = "é"')
     assert (settings.store.shards, settings.policy.placement_similarity, settings.embedding.model) == (4, 0.8, "é")
     assert settings.store.keep_snapshots == Settings().store.keep_snapshots
+
+
+def test_a_byte_order_mark_before_the_file_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_text("[ingest]\nchunk_rows = 700\n", encoding="utf-8-sig")
+    assert load_settings(tmp_path, {}).ingest.chunk_rows == 700
+    path.write_bytes(with_keys(path, "store", {"niceness": 0}))
+    assert load_settings(tmp_path, {}).store.niceness == 0
+    assert "chunk_rows = 700" in path.read_text(encoding="utf-8")
+    path.write_text("[ingest]\nchunk_rows = -7\n", encoding="utf-8-sig")
+    with pytest.raises(SettingsError, match="line 2, column 14"):
+        load_settings(tmp_path, {})
+    path.write_text("[policy]\nsalience_half_life_days = 3.0\n", encoding="utf-8-sig")
+    assert load_policy(path).salience_half_life_days == 3.0
 
 
 def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.model.errors import StoreUrlRefused
+from memstate_core.model.errors import HomeUnknown, StoreUrlRefused
 from memstate_core.run.home_path import home_path, is_url
 from memstate_core.run.store import open_store
 
@@ -16,6 +16,13 @@ def test_a_folder_is_itself(tmp_path: Path) -> None:
     assert home_path(None, {"MEMSTATE_HOME": str(tmp_path)}) == tmp_path
     assert home_path(None, {}) == Path("~/.memstate").expanduser()
     assert [is_url(home) for home in ("", "a/b", "C:/store", "s3://b", "file:///b")] == [False] * 3 + [True] * 2
+
+
+@pytest.mark.parametrize("environ", [{}, {"MEMSTATE_HOME": "~nouser/x"}])
+def test_a_folder_of_an_unknown_user_is_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(HomeUnknown, match=r"the home '~nouser/x' cannot be found: .* '~nouser'"):
+        home_path(None if environ else "~nouser/x", environ)
+    assert home_path("/srv/~nouser/x") == Path("/srv/~nouser/x")
 
 
 def test_a_url_has_one_checkout_on_a_machine_whose_settings_name_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.serve.options import trusted_proxy
 from tests import warm
 from tests.core.serve.conftest import serving_process
 from tests.pipeline.conftest import clean_environment, run_memstate
@@ -23,6 +24,23 @@ def test_without_a_key_it_listens_to_this_machine_only(tmp_path: Path, host: str
     response = run_memstate(tmp_path / "home", "serve", "--host", host, "--json")
     assert response.code == 2
     assert "set MEMSTATE_API_KEY" in response.document["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "given", ["foo", "300.1.1.1", "10.0.0.0/99", "10.0.0.1/8", "10.0.0.1,10.0.0.2", "10.0.0.1:80", "*", "", " 10.0.0.1"]
+)
+def test_a_proxy_that_no_address_can_match_is_refused(tmp_path: Path, given: str) -> None:
+    proxies = ("--trusted-proxy", "10.0.0.1", "--trusted-proxy", given)
+    response = run_memstate(tmp_path / "home", "serve", "--port", "0", *proxies, "--json")
+    assert response.code == 2
+    message = response.document["error"]["message"]
+    assert f"--trusted-proxy: {given!r} is no address of a reverse proxy: " in message
+    assert "expected an address such as 10.0.0.5, or a network such as 10.0.0.0/8 or fd00::/8" in message
+
+
+@pytest.mark.parametrize("given", ["10.0.0.5", "10.0.0.0/8", "::1", "fd00::/8"])
+def test_a_proxy_is_an_address_or_a_network(given: str) -> None:
+    assert trusted_proxy(given) == given
 
 
 def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:

@@ -39,6 +39,28 @@ def test_a_mistyped_home_is_an_error_of_commands_that_read(
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("memory", "verify"),
+        ("memory", "verify", "--dry-run"),
+        ("publish", "published"),
+        ("ui", "--dry-run"),
+        ("ui",),
+        ("rebuild",),
+        ("keys", "revoke", "x"),
+    ],
+)
+def test_commands_that_begin_no_store_make_nothing_in_a_mistyped_home(
+    command: tuple[str, ...], memstate: Memstate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = memstate(*command, "--json")
+    assert (answer.code, answer.document["error"]["type"]) == (1, "StoreNotFound")
+    assert f"{tmp_path / 'home'} holds no store. Run `memstate import PATH`" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_status_names_what_is_served(on_demo: Memstate) -> None:
     document = on_demo("status", "--json").document
     assert set(document) >= {"snapshot", "state_hash", "topics", "evidence", "quarantined", "last_run"}
@@ -154,6 +176,7 @@ def test_as_of_shows_what_was_true_then(on_demo: Memstate) -> None:
 
 
 def test_ui_dry_run_says_what_it_would_start(memstate: Memstate, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
     document = memstate("ui", "--dry-run", "--json").document
     assert document["environment"]["MEMSTATE_HOME"] == str(tmp_path / "home")
     assert "enabled: false" in (Path(document["environment"]["DAGSTER_HOME"]) / "dagster.yaml").read_text()

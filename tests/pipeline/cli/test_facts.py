@@ -244,7 +244,12 @@ def test_a_key_names_its_topic(made: Path) -> None:
     assert run_memstate(made, "topic", "yard", "--json").document["title"] == "Yard"
     shared = run_memstate(made, "topic", "boat")
     assert shared.code == 1
-    assert "Similar titles: Boat [" in shared.stderr
+    assert "memstate: 'boat' is ambiguous in snapshot s0/1: 2 topics have this topic_key or title (" in shared.stderr
+    rows = run_memstate(made, "export", "--json").document["topics"]
+    listed = sorted((row["scope"], row["id"]) for row in rows if row["title"] == "Boat")
+    assert ", ".join(f"{topic} in scope {scope}" for scope, topic in listed) in shared.stderr
+    (_, topic), *_ = listed
+    assert run_memstate(made, "topic", topic, "--json").document["title"] == "Boat"
 
 
 def test_a_key_that_is_no_title_names_its_topic(tmp_path: Path) -> None:

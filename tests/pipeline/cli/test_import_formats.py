@@ -33,6 +33,29 @@ def test_every_format_is_imported_once(memstate: Memstate, tmp_path: Path) -> No
     assert set(ledger.scan("evidence").collect()["scope"]) == {"user:ann"}
 
 
+@pytest.mark.parametrize("command", [("import", "dumps"), ("quarantine", "replay", "--all")])
+def test_the_scope_of_rows_that_name_none_is_as_long_as_theirs(
+    memstate: Memstate, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "home").mkdir()
+    refused = memstate(*command, "--scope", "user:" + "x" * 70_000)
+    assert refused.code == 2
+    assert "--scope: the id of the scope has 70,000 characters, expected at most 1,024" in refused.stderr
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_folders_that_are_not_read_are_named(memstate: Memstate, tmp_path: Path) -> None:
+    dumps = tmp_path / "dumps"
+    exports(dumps)
+    assert memstate("import", str(dumps), "--json").document["warnings"] == []
+    (dumps / "older").mkdir()
+    (dumps / "older" / "x.jsonl").write_text('{"text": "Never read."}')
+    warning = f"the folders in {dumps} are not read (older): import each of them by its path"
+    assert memstate("import", str(dumps), "--json").document["warnings"] == [warning]
+    said = memstate("import", str(dumps))
+    assert (said.code, said.stdout.splitlines()[-1]) == (0, f"warning: {warning}")
+
+
 def test_notes_are_printed_and_in_the_json(memstate: Memstate, tmp_path: Path) -> None:
     chat = tmp_path / "chat.txt"
     chat.write_text("01/02/21, 10:00 - Ann: Hi\n")

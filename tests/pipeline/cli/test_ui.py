@@ -192,6 +192,7 @@ def test_a_second_ui_of_a_store_is_refused_and_a_taken_port_is_not_used(ui: Ui, 
     assert second.code == 3
     assert f"the UI of this store runs already, at {ui.url}, process " in second.document["error"]["message"]
     port = ui.url.rpartition(":")[2]
+    (tmp_path / "other").mkdir()
     taken = run_memstate(tmp_path / "other", "ui", "--port", port)
     assert (taken.code, taken.stdout) == (1, "")
     assert f"cannot listen on 127.0.0.1, port {port}; choose another" in taken.stderr

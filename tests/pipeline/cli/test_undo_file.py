@@ -78,6 +78,13 @@ def test_a_file_that_was_undone_in_part_is_finished(memstate: Memstate, made: tu
     assert answer["state_hash"] == made[1]
 
 
+def test_a_byte_order_mark_before_the_ids_is_no_part_of_them(memstate: Memstate, tmp_path: Path) -> None:
+    (file := tmp_path / "merges").write_text(f"{BOAT}\n{CAT}\n", encoding="utf-8-sig")
+    answer = memstate("undo", "--file", str(file), *NOW, "--json")
+    assert answer.code == 0, answer.stderr
+    assert {merge["dropped"]["id"] for merge in answer.document["undone"]} == {BOAT, CAT}
+
+
 def test_one_unknown_id_refuses_the_whole_file(home: Path, memstate: Memstate, tmp_path: Path) -> None:
     before = published(home)
     (file := tmp_path / "merges").write_text(f"nobody\n{BOAT}\n{ACME}\n")

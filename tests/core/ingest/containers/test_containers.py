@@ -222,6 +222,16 @@ def test_a_path_that_leads_nowhere_is_an_error(desk):
     assert ["no such file" in report.errors[0].message, "holds no dump" in report.errors[1].message] == [True, True]
 
 
+def test_a_folder_of_folders_alone_is_an_error_that_names_them(desk):
+    for name in ("dumps/b", "dumps/a/deeper", "dumps/empty", "dumps/.hidden"):
+        (desk.folder / name).mkdir(parents=True)
+    for name in ("b", "a/deeper", ".hidden"):
+        (desk.folder / "dumps" / name / "x.jsonl").write_text("{}")
+    (error,) = desk.read(desk.folder / "dumps").errors
+    assert "the folder holds no dump, expected " in error.message
+    assert "; the folders in it are not read (a, b). Check" in error.message
+
+
 def test_an_unreadable_file_is_an_error(desk):
     loop = desk.folder / "loop.jsonl"
     loop.symlink_to(loop)

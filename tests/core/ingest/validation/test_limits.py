@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.ingest.validation.limits import LIMITS
+from memstate_core.ingest.validation.limits import LIMITS, limited_scope
 from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Details, Observation
@@ -55,6 +55,15 @@ def test_a_part_may_be_as_long_as_its_limit_and_no_longer(desk, path):
     where = "$." + path.replace("[]", "[0]")
     assert refused["detail"].startswith(f"{where} has {LIMITS[path] + 1:,} ")
     assert refused["detail"].endswith(f"expected at most {LIMITS[path]:,}")
+
+
+def test_the_scope_of_rows_that_name_none_has_the_same_limit() -> None:
+    longest = "user:" + "x" * LIMITS["scope.id"]
+    assert limited_scope(longest) == longest
+    with pytest.raises(ValueError, match=r"the id of the scope has 1,025 characters, expected at most 1,024"):
+        limited_scope(longest + "x")
+    with pytest.raises(ValueError, match="is not a scope"):
+        limited_scope("nobody")
 
 
 def test_limits_count_characters_and_not_bytes(desk):

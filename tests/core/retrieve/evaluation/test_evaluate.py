@@ -121,6 +121,12 @@ def test_thresholds_are_least_values_and_of_irrelevant_items_the_most() -> None:
     ]
 
 
+def test_a_byte_order_mark_before_the_questions_is_no_part_of_them(tmp_path):
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"q": "Who?", "topics": ["t"]}', encoding="utf-8-sig")
+    assert [each.text for each in read_questions(file)] == ["Who?"]
+
+
 def test_questions_name_scopes_in_either_form(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text(

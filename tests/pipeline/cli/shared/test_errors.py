@@ -157,6 +157,43 @@ def test_damaged_files_are_errors(small_home: Path, tmp_path: Path) -> None:
         shutil.copy(sound.path / name, snapshot / name)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("query", "-dash title"), "-d. Where an argument begins with -, write -- before it: `memstate query -- TEXT`"),
+        (
+            ("import", "-dash.jsonl"),
+            "-d. Where an argument begins with -, write -- before it: `memstate import -- PA",
+        ),
+        (("query", "--dash title"), "--dash title. Where an argument begins with -, write -- before it: `memstate q"),
+        (
+            ("memory", "search", "-x"),
+            "-x. Where an argument begins with -, write -- before it: `memstate memory s",
+        ),
+    ],
+)
+def test_an_argument_that_looks_like_an_option_is_explained(
+    typed: Memstate, arguments: tuple[str, ...], hint: str
+) -> None:
+    message = failed(typed(*arguments, "--json"), "NoSuchOption", 2)
+    assert message.startswith(f"No such option: {hint}")
+
+
+def test_an_unknown_option_of_a_command_without_arguments_has_no_such_hint(typed: Memstate) -> None:
+    assert failed(typed("status", "-x", "--json"), "NoSuchOption", 2) == "No such option: -x"
+
+
+def test_an_option_that_is_like_another_has_no_such_hint(typed: Memstate) -> None:
+    message = failed(typed("query", "x", "--jsno", "--json"), "NoSuchOption", 2)
+    assert message.startswith("No such option: --jsno (Possible options: --json")
+    assert "before it" not in message
+
+
+def test_an_argument_after_two_dashes_may_begin_with_one(typed: Memstate, tmp_path: Path) -> None:
+    message = failed(typed("query", "--json", "--", "-dash title"), "StoreNotFound")
+    assert str(tmp_path) in message
+
+
 def test_hostile_file_names_and_arguments_are_shown(memstate: Memstate, tmp_path: Path) -> None:
     names = [b"/\x1b[2J\xe2\x80\xae.jsonl.gz", b"/\xff.jsonl.gz"]
     for dump in (os.fsdecode(os.fsencode(tmp_path) + name) for name in names):
