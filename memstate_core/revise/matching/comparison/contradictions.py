@@ -1,8 +1,8 @@
 """Which signs keep pairs from a merge, by what varies among duplicates and what distinguishes namesakes.
 
 A pair with such a sign is never merged by the model alone. Two records of one thing from two duplicate-free sources may
-differ more, if they share a code that no other topic has, or one adds letters to the code of the other, and no field has
-two other codes.
+differ more, if they share a code that no other topic has, or one adds letters to the code of the other, and no field
+has two other codes.
 
 Two sources have their own vocabularies and prices, so what differs there may vary, as their pairs with one title show.
 Some of these pairs are namesakes: two things with one title, such as packs of one product. As many of those are to be
