@@ -141,6 +141,7 @@ def unanswered() -> tuple[list[dict[str, Any]], Deduplicated]:
     return topics, dedupe(topics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_answers_about_unlikely_pairs_order_questions_and_merge_nothing(kind: int) -> None:
     topics, without = unanswered()

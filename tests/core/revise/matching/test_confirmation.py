@@ -179,6 +179,7 @@ def review(topics: list[Topic], truth: set[tuple[int, int]], count: int) -> tupl
     return before, dedupe(topics, answers=said)
 
 
+@pytest.mark.slow
 def test_errors_of_one_list_are_merged_after_enough_answers() -> None:
     topics, truth = people(300, 120), true_pairs(300, 120)
     before, after = review(topics, truth, ENOUGH)

@@ -48,6 +48,7 @@ def false_merges(made: Store) -> list[tuple[str, str]]:
     return [(made.topics[a]["title"], made.topics[b]["title"]) for a, b in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 25])
 @pytest.mark.parametrize("slot", sorted(SLOTS))
 def test_siblings_stay_apart_beside_identical_copies(slot: str, size: int) -> None:
@@ -70,6 +71,7 @@ def test_titles_that_add_a_word_in_a_family_stay_apart(size: int) -> None:
     assert false_merges(store(sayings(size))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewriting", sorted(REWRITINGS))
 @pytest.mark.parametrize("slot", ["name", "number"])
 def test_rewritten_siblings_are_merged_or_put_into_review(slot: str, rewriting: str) -> None:
@@ -115,6 +117,7 @@ def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting:
     assert false_merges(store([*made, *crowd(40)], rewriting)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others", [0, pytest.param(5, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.slow)]
 )

@@ -59,6 +59,7 @@ def bills(seed: int, write: Writer, recurring: float, series: int = 500) -> Stor
     return Store(topics, things)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recurring", [0.1, 0.15, 0.5])
 @pytest.mark.parametrize("write", WRITERS)
 def test_values_in_several_notations_keep_things_apart(write: Writer, recurring: float) -> None:
