@@ -38,8 +38,8 @@ def maintain(
     from memstate_pipeline import run
     from memstate_pipeline.publication import unpublished
 
-    store: Store = context.obj.begun_store
     at, given = moment(now), accepted_gates(accept, why)
+    store: Store = context.obj.begun_store
     lower_priority(store)
     with step_progress(store):
         done = run.maintain(store, at, given=given)

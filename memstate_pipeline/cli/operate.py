@@ -235,9 +235,9 @@ def rebuild(
     from memstate_pipeline.report.run_report import report_interrupted
     from memstate_pipeline.writers import holding
 
-    store: Store = context.obj.begun_store
     if new_chain != bool(why and why.strip()):
         raise typer.BadParameter("--new-chain and --why TEXT belong together")
+    store: Store = context.obj.begun_store
     begun = None
     with live_progress(doing="rebuild"), holding(store, f"process {os.getpid()} (memstate rebuild)"):
         if new_chain:
