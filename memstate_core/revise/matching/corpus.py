@@ -19,7 +19,7 @@ from memstate_core.revise.matching.texts.marks import Marks, marks_of
 from memstate_core.revise.matching.texts.summary_texts import SummaryTexts
 from memstate_core.revise.matching.texts.tokens import letter_groups, units, words
 from memstate_core.revise.matching.texts.typed_dates import day
-from memstate_core.revise.matching.texts.typed_values import MEASURED, least_size, number
+from memstate_core.revise.matching.texts.typed_values import DECIMALS, MEASURED, least_size, number
 from memstate_core.revise.matching.texts.unit_differences import UnitDifferences
 from memstate_core.revise.matching.texts.unit_overlap import UnitIndex, unit_rarity
 
@@ -181,9 +181,9 @@ class Corpus:
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Which field values are numbers whose last digits vary (rows of `fields`)."""
-        texts = self.field_texts
-        decimals = texts.read["decimals"].to_numpy()[texts.code]
-        return np.asarray(self.fields["number"].is_not_null().to_numpy() & (decimals >= MEASURED))
+        decimals = pl.col("text").str.extract(DECIMALS).str.len_chars().fill_null(0)
+        measured = pl.col("number").is_not_null() & (decimals >= MEASURED)
+        return self.fields.select(measured).to_series().to_numpy()
 
     @cached_property
     def least_sizes(self) -> pl.Series:

@@ -19,7 +19,7 @@ from memstate_core.revise.matching.arrays import Ints
 from memstate_core.revise.matching.candidates.blocking import Candidates
 from memstate_core.revise.matching.comparison.differing_values import compared_summaries, differing_fields
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.texts.typed_values import MEASURED, NEAR_NUMBER
+from memstate_core.revise.matching.texts.typed_values import NEAR_NUMBER
 
 Reals = NDArray[np.float64]
 
@@ -81,14 +81,13 @@ def _ranges(corpus: Corpus) -> pl.Series:
     number, as copies do. Ranges are as wide in logarithms, and about a field's least size (`typed_values`) in numbers.
     """
     number, least = pl.col("number"), pl.col("least_size")
-    decimals = pl.col("text").str.extract(r"\.(\d+)").str.len_chars()
     signed = least > 0
     nats = pl.when(signed).then((number / least).arcsinh()).otherwise(number.abs().log())
     key = pl.format(NEAR + " {} {}", pl.when(~signed).then(number.sign()).otherwise(0.0), (nats / RANGE).floor())
-    measured = pl.when((decimals >= MEASURED) & ((number != 0) | signed)).then(key)
+    ranged = pl.when(pl.Series(corpus.measured) & ((number != 0) | signed)).then(key)
     titles = pl.Series("title", corpus.title_units.codes)
     fields = corpus.fields.with_columns(corpus.least_sizes)
-    keyed = fields.select("name", number, key=measured, title=titles.gather(corpus.fields["row"]))
+    keyed = fields.select("name", number, key=ranged, title=titles.gather(corpus.fields["row"]))
     count = pl.col("key").count()
     near, alike, copied = (_others(*columns) for columns in (("key",), ("title", "key"), ("title", "key", "number")))
     rare = near.sum().over("name") <= SPREAD * (count * (count - 1)).over("name")

@@ -19,6 +19,7 @@ NEAR_NUMBER, MEASURED = 0.005, 3
 """Relative distance of numbers up to which they may be the same, and decimals from which they are."""
 EITHER_SIGN = 0.05
 """Share of a field's numbers with the rarer sign, from which zero is a point on its scale as any other is."""
+DECIMALS = r"\.(\d+)"
 _DURATION = r"^(?:(\d{1,3}):)?(\d{1,3}):(\d{2})$"
 _AMOUNT = r"(\d+(?:\.\d+)?)\s*"
 _HOURS, _MINUTES, _SECONDS = (
@@ -49,7 +50,7 @@ def number(text: pl.Expr) -> pl.Expr:
 def amounts(text: pl.Expr) -> list[pl.Expr]:
     """What the comparisons below need of a text: decimals, seconds, to_second, unit, year and short_year."""
     return [
-        text.str.extract(r"\.(\d+)").str.len_chars().fill_null(0).cast(pl.Int64).alias("decimals"),
+        text.str.extract(DECIMALS).str.len_chars().fill_null(0).cast(pl.Int64).alias("decimals"),
         seconds(text).alias("seconds"),
         text.str.contains(_TO_SECOND).alias("to_second"),
         unit(text).alias("unit"),
